@@ -1,0 +1,1 @@
+//! The simulated driver as a shared library.

@@ -1,0 +1,1 @@
+//! Typestate-driven CUDA graph capture and replay.
