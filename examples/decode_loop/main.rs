@@ -1,0 +1,221 @@
+//! How much does replay save in a decode loop of many small kernels?
+//!
+//! `cargo run --release --example decode_loop`, or with `-- --prompt TEXT --tokens N --driver auto|cuda|sim --json`. Decodes
+//! with a small transformer (weights from a seed, so the text is noise), first eagerly, then by replaying one captured
+//! step, and checks that both give the same tokens.
+
+use std::error::Error;
+use std::io::{IsTerminal, Read, stderr, stdin};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use dacapo::{Device, Idle, NodeKind, Stream, ThreadLocal};
+use indicatif::ProgressBar;
+
+#[path = "../common/mod.rs"]
+mod common;
+mod model;
+
+use model::{CONTEXT, Model};
+
+const DEFAULT_PROMPT: &str = "Da capo al fine: ";
+const SEED: u64 = 1;
+
+/// Decode with one captured step, replayed for every token.
+#[derive(Parser)]
+struct Options {
+    /// The text to continue; without it standard input, if something is piped in there.
+    #[arg(long)]
+    prompt: Option<String>,
+
+    /// How many tokens (bytes) to decode.
+    #[arg(long, default_value_t = 64)]
+    tokens: usize,
+
+    /// The driver to run on: auto, cuda or sim.
+    #[arg(long, default_value_t = common::choice_from_environment())]
+    driver: String,
+
+    /// Print one line of JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was decoded, and how long each step took.
+struct Run {
+    tokens: Vec<u8>,
+    steps: u64,
+    per_step: Duration,
+}
+
+struct Report {
+    driver: &'static str,
+    device: String,
+    nodes: String,
+    kernels: usize,
+    eager: Run,
+    replayed: Run,
+    replays: u64,
+    counted: u64,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("decode_loop: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let prompt = prompt(options)?;
+    check_lengths(&prompt, options.tokens)?;
+    let driver = common::choose_driver(&options.driver)?;
+    let device = Device::open(0)?;
+    let report = decode(driver, &device, &prompt, options.tokens)?;
+    if options.json {
+        println!("{}", report.to_json());
+    } else {
+        report.print(&prompt);
+    }
+    report.check()
+}
+
+fn prompt(options: &Options) -> Result<Vec<u8>, Box<dyn Error>> {
+    if let Some(prompt) = &options.prompt {
+        return Ok(prompt.clone().into_bytes());
+    }
+    let mut prompt = Vec::new();
+    if !stdin().is_terminal() {
+        // One byte more than fits is enough to know that it does not.
+        stdin().take(CONTEXT as u64 + 1).read_to_end(&mut prompt)?;
+    }
+    Ok(if prompt.is_empty() { DEFAULT_PROMPT.into() } else { prompt })
+}
+
+fn check_lengths(prompt: &[u8], tokens: usize) -> Result<(), Box<dyn Error>> {
+    if tokens == 0 {
+        return Err("nothing to do: --tokens is 0".into());
+    }
+    if prompt.is_empty() {
+        return Err("the prompt is empty: give it at least one byte".into());
+    }
+    match CONTEXT.checked_sub(prompt.len()) {
+        Some(room) if tokens <= room => Ok(()),
+        Some(room) => Err(format!("{tokens} tokens after a prompt of {} bytes: the context has room for {room}", prompt.len()).into()),
+        None => Err(format!("the prompt is too long: the context holds {CONTEXT} bytes").into()),
+    }
+}
+
+fn decode(driver: &'static str, device: &Device, prompt: &[u8], tokens: usize) -> Result<Report, Box<dyn Error>> {
+    let mut stream: Stream<Idle> = device.stream()?;
+    let model = Model::new(device, &mut stream, SEED)?;
+    let bar = progress_bar(prompt.len() + tokens - 1);
+
+    let eager = decode_with(&model, prompt, tokens, &bar, "eager", || {
+        model.step(&mut stream)?;
+        stream.synchronize()
+    })?;
+
+    let captured = stream.capture(ThreadLocal, |capturing| model.step(capturing))?;
+    let (nodes, kernels) = (captured.census().to_string(), captured.census().count(NodeKind::Kernel));
+    let mut published = captured.publish()?;
+    let replayer = published.replayer();
+    let replayed = decode_with(&model, prompt, tokens, &bar, "replay", || {
+        replayer.replay()?;
+        published.synchronize()
+    })?;
+    bar.finish_and_clear();
+
+    let (replays, counted) = (published.replays(), model.steps(&mut published)?);
+    published.reset()?;
+    Ok(Report { driver, device: device.name().into(), nodes, kernels, eager, replayed, replays, counted })
+}
+
+/// Feeds the prompt, then each token back, one step at a time.
+fn decode_with(
+    model: &Model,
+    prompt: &[u8],
+    tokens: usize,
+    bar: &ProgressBar,
+    label: &'static str,
+    mut step: impl FnMut() -> Result<(), dacapo::Error>,
+) -> Result<Run, Box<dyn Error>> {
+    bar.reset();
+    bar.set_message(label);
+    let mut decoded = Vec::with_capacity(tokens);
+    let mut spent = Duration::ZERO;
+    let mut token = prompt[0];
+    let steps = prompt.len() + tokens - 1;
+    for position in 0..steps {
+        let start = Instant::now();
+        model.set_input(token, position)?;
+        step()?;
+        token = model.next_token()?;
+        spent += start.elapsed();
+        bar.inc(1);
+        match prompt.get(position + 1) {
+            Some(&given) => token = given,
+            None => decoded.push(token),
+        }
+    }
+    Ok(Run { tokens: decoded, steps: steps as u64, per_step: spent / u32::try_from(steps)? })
+}
+
+/// A progress bar where somebody is looking.
+fn progress_bar(steps: usize) -> ProgressBar {
+    if stderr().is_terminal() { ProgressBar::new(steps as u64) } else { ProgressBar::hidden() }
+}
+
+impl Report {
+    /// Whether both ways gave the same, and the device ran what was asked of it.
+    fn check(&self) -> Result<(), Box<dyn Error>> {
+        if self.eager.tokens != self.replayed.tokens {
+            return Err(format!("tokens differ: eager {:?}, replayed {:?}", self.eager.tokens, self.replayed.tokens).into());
+        }
+        if self.replays != self.replayed.steps || self.counted != self.eager.steps + self.replays {
+            let (asked, replays, counted) = (self.eager.steps + self.replayed.steps, self.replays, self.counted);
+            return Err(format!("{asked} steps were asked for, the driver took {replays} replays, the device counted {counted}").into());
+        }
+        Ok(())
+    }
+
+    fn print(&self, prompt: &[u8]) {
+        let (eager, replayed) = (micros(self.eager.per_step), micros(self.replayed.per_step));
+        println!("driver:            {} on {}", self.driver, self.device);
+        println!("prompt:            {}", prompt.escape_ascii());
+        println!("decoded:           {}", self.replayed.tokens.escape_ascii());
+        println!("kernels per token: {} ({})", self.kernels, self.nodes);
+        println!("eager:             {eager:.1} µs per token");
+        println!("replayed:          {replayed:.1} µs per token ({:.2} times as fast)", eager / replayed);
+        println!("captures, replays: 1, {}", self.replays);
+        println!("device counter:    {} steps ({} eager, {} replayed)", self.counted, self.eager.steps, self.replayed.steps);
+        if self.check().is_ok() {
+            println!("ok: {} tokens, eager == replay", self.replayed.tokens.len());
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "driver": self.driver,
+            "device": self.device,
+            "kernels_per_token": self.kernels,
+            "eager_us_per_token": micros(self.eager.per_step),
+            "replayed_us_per_token": micros(self.replayed.per_step),
+            "captures": 1,
+            "replays": self.replays,
+            "device_steps": self.counted,
+            "eager_steps": self.eager.steps,
+            "tokens": self.replayed.tokens,
+            "eager_equals_replay": self.check().is_ok(),
+        })
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}

@@ -1,0 +1,277 @@
+//! A byte-level decoder-only transformer: one step of it for one token, as work on a stream.
+
+use dacapo::{Arguments, Buffer, Device, Enqueue, Error, Kernel, LaunchConfig, Pinned, Resting, State, Stream};
+
+const PTX: &str = include_str!("../../kernels/decode.ptx");
+
+/// Tokens are bytes.
+const VOCABULARY: usize = 256;
+const LAYERS: usize = 4;
+const WIDTH: usize = 128;
+const HEADS: usize = 4;
+const HEAD_DIM: usize = WIDTH / HEADS;
+const HIDDEN: usize = 344;
+/// Positions that the key and value caches hold.
+pub const CONTEXT: usize = 256;
+const EPSILON: f32 = 1e-5;
+/// The threads of a block; what the reducing kernels want.
+const BLOCK: u32 = 128;
+
+/// One layer's weights and caches.
+struct Layer {
+    attention_norm: Buffer<f32>,
+    query: Buffer<f32>,
+    key: Buffer<f32>,
+    value: Buffer<f32>,
+    output: Buffer<f32>,
+    mlp_norm: Buffer<f32>,
+    gate: Buffer<f32>,
+    up: Buffer<f32>,
+    down: Buffer<f32>,
+    key_cache: Buffer<f32>,
+    value_cache: Buffer<f32>,
+}
+
+/// What a step computes between its input and its output.
+struct Activations {
+    x: Buffer<f32>,
+    normed: Buffer<f32>,
+    query: Buffer<f32>,
+    key: Buffer<f32>,
+    value: Buffer<f32>,
+    mixed: Buffer<f32>,
+    gate: Buffer<f32>,
+    up: Buffer<f32>,
+    logits: Buffer<f32>,
+}
+
+struct Kernels {
+    embed: Kernel,
+    rms_norm: Kernel,
+    matvec: Kernel,
+    matvec_add: Kernel,
+    rope_and_store: Kernel,
+    attention: Kernel,
+    silu_mul: Kernel,
+    argmax: Kernel,
+    count_step: Kernel,
+}
+
+/// The model, its state on the device, and the words through which the host talks to it.
+pub struct Model {
+    kernels: Kernels,
+    embedding: Buffer<f32>,
+    cos_sin: Buffer<f32>,
+    layers: Vec<Layer>,
+    final_norm: Buffer<f32>,
+    activations: Activations,
+    /// `{token, position}`. Kernels read them on the device, so one captured step serves every position.
+    input: Buffer<u32>,
+    next_token: Buffer<u32>,
+    steps: Buffer<u64>,
+    host_input: Pinned<u32>,
+    host_next_token: Pinned<u32>,
+}
+
+impl Model {
+    /// Loads the kernels, and makes weights from `seed`.
+    pub fn new<S: State + Resting>(device: &Device, stream: &mut Stream<S>, seed: u64) -> Result<Self, Error> {
+        let module = device.load_ptx(PTX)?;
+        let kernels = Kernels {
+            embed: module.kernel("embed")?,
+            rms_norm: module.kernel("rms_norm")?,
+            matvec: module.kernel("matvec")?,
+            matvec_add: module.kernel("matvec_add")?,
+            rope_and_store: module.kernel("rope_and_store")?,
+            attention: module.kernel("attention")?,
+            silu_mul: module.kernel("silu_mul")?,
+            argmax: module.kernel("argmax")?,
+            count_step: module.kernel("count_step")?,
+        };
+        let mut weights = Weights { stream, state: seed };
+        let embedding = weights.matrix(VOCABULARY, WIDTH)?;
+        let layers = (0..LAYERS).map(|_| weights.layer()).collect::<Result<_, _>>()?;
+        let final_norm = weights.ones(WIDTH)?;
+        Ok(Self {
+            kernels,
+            embedding,
+            cos_sin: stream.buffer_from(&rotary_table())?,
+            layers,
+            final_norm,
+            activations: Activations {
+                x: stream.alloc(WIDTH)?,
+                normed: stream.alloc(WIDTH)?,
+                query: stream.alloc(WIDTH)?,
+                key: stream.alloc(WIDTH)?,
+                value: stream.alloc(WIDTH)?,
+                mixed: stream.alloc(WIDTH)?,
+                gate: stream.alloc(HIDDEN)?,
+                up: stream.alloc(HIDDEN)?,
+                logits: stream.alloc(VOCABULARY)?,
+            },
+            input: stream.alloc(2)?,
+            next_token: stream.alloc(1)?,
+            steps: stream.alloc(1)?,
+            host_input: device.pinned(2)?,
+            host_next_token: device.pinned(1)?,
+        })
+    }
+
+    /// One step: takes `{token, position}` from the host, and leaves the likeliest next token there.
+    pub fn step(&self, stream: &mut impl Enqueue) -> Result<(), Error> {
+        let (kernels, act) = (&self.kernels, &self.activations);
+        stream.upload(&self.host_input, &self.input)?;
+        run(stream, &kernels.embed, blocks(WIDTH), (&self.input, &self.embedding, &act.x, size(WIDTH)))?;
+        for layer in &self.layers {
+            self.attend(stream, layer)?;
+            self.feed_forward(stream, layer)?;
+        }
+        self.norm(stream, &self.final_norm)?;
+        self.multiply(stream, &kernels.matvec, &self.embedding, &act.normed, &act.logits)?;
+        run(stream, &kernels.argmax, one_block(), (&act.logits, &self.next_token, size(VOCABULARY)))?;
+        run(stream, &kernels.count_step, LaunchConfig::new(1, 1), (&self.steps,))?;
+        stream.download(&self.next_token, &self.host_next_token)
+    }
+
+    /// Attention over the positions so far, added to the residual.
+    fn attend(&self, stream: &mut impl Enqueue, layer: &Layer) -> Result<(), Error> {
+        let (kernels, act, input) = (&self.kernels, &self.activations, &self.input);
+        let (heads, head_dim, context) = (size(HEADS), size(HEAD_DIM), size(CONTEXT));
+        self.norm(stream, &layer.attention_norm)?;
+        self.multiply(stream, &kernels.matvec, &layer.query, &act.normed, &act.query)?;
+        self.multiply(stream, &kernels.matvec, &layer.key, &act.normed, &act.key)?;
+        self.multiply(stream, &kernels.matvec, &layer.value, &act.normed, &act.value)?;
+        let (query, key, value, caches) = (&act.query, &act.key, &act.value, (&layer.key_cache, &layer.value_cache));
+        let rotated = (input, query, key, value, &self.cos_sin, caches.0, caches.1, heads, head_dim, context);
+        run(stream, &kernels.rope_and_store, LaunchConfig::new(heads, head_dim / 2), rotated)?;
+        let attended = (input, query, caches.0, caches.1, &act.mixed, heads, head_dim, context);
+        let shape = LaunchConfig::new(heads, BLOCK).shared(context * size(size_of::<f32>()));
+        run(stream, &kernels.attention, shape, attended)?;
+        self.multiply(stream, &kernels.matvec_add, &layer.output, &act.mixed, &act.x)
+    }
+
+    /// The gated feed-forward part, added to the residual.
+    fn feed_forward(&self, stream: &mut impl Enqueue, layer: &Layer) -> Result<(), Error> {
+        let (kernels, act) = (&self.kernels, &self.activations);
+        self.norm(stream, &layer.mlp_norm)?;
+        self.multiply(stream, &kernels.matvec, &layer.gate, &act.normed, &act.gate)?;
+        self.multiply(stream, &kernels.matvec, &layer.up, &act.normed, &act.up)?;
+        run(stream, &kernels.silu_mul, blocks(HIDDEN), (&act.gate, &act.up, &act.gate, size(HIDDEN)))?;
+        self.multiply(stream, &kernels.matvec_add, &layer.down, &act.gate, &act.x)
+    }
+
+    fn norm(&self, stream: &mut impl Enqueue, weight: &Buffer<f32>) -> Result<(), Error> {
+        let act = &self.activations;
+        run(stream, &self.kernels.rms_norm, one_block(), (&act.x, weight, &act.normed, size(WIDTH), EPSILON))
+    }
+
+    /// `kernel` with a matrix of as many rows and columns as `out` and `x` are long.
+    fn multiply(
+        &self,
+        stream: &mut impl Enqueue,
+        kernel: &Kernel,
+        matrix: &Buffer<f32>,
+        x: &Buffer<f32>,
+        out: &Buffer<f32>,
+    ) -> Result<(), Error> {
+        let (rows, columns) = (size(out.len()), size(x.len()));
+        let shape = LaunchConfig::new(rows.div_ceil(BLOCK / 32), BLOCK);
+        run(stream, kernel, shape, (matrix, x, out, rows, columns))
+    }
+
+    /// What the next step works on. The step before must have finished.
+    pub fn set_input(&self, token: u8, position: usize) -> Result<(), Error> {
+        self.host_input.write(&[u32::from(token), size(position)])
+    }
+
+    /// What the last step has left. It must have finished.
+    pub fn next_token(&self) -> Result<u8, Error> {
+        let mut token = [0];
+        self.host_next_token.read(&mut token)?;
+        // The kernel returns an index into the vocabulary.
+        Ok(u8::try_from(token[0]).unwrap_or(u8::MAX))
+    }
+
+    /// How often the device has run the step, as counted there.
+    pub fn steps<S: State + Resting>(&self, stream: &mut Stream<S>) -> Result<u64, Error> {
+        Ok(stream.read(&self.steps)?[0])
+    }
+}
+
+/// Launches one of the model's kernels.
+fn run(
+    stream: &mut impl Enqueue,
+    kernel: &Kernel,
+    shape: LaunchConfig,
+    arguments: impl Into<Arguments>,
+) -> Result<(), Error> {
+    // SAFETY: every call passes the arguments that the kernel's comment in `kernels/decode.cu` names, buffers of the sizes
+    // that it states, and the shape that it wants; all addresses are buffers among the arguments.
+    unsafe { stream.launch(kernel, shape, arguments) }
+}
+
+fn one_block() -> LaunchConfig {
+    LaunchConfig::new(1, BLOCK)
+}
+
+fn blocks(elements: usize) -> LaunchConfig {
+    LaunchConfig::new(size(elements).div_ceil(BLOCK), BLOCK)
+}
+
+/// A size as the kernels take it; all of them are small.
+fn size(size: usize) -> u32 {
+    u32::try_from(size).expect("the model's sizes fit in 32 bits")
+}
+
+/// Cosine and sine of each pair's angle at each position, as `rope_and_store` wants them.
+fn rotary_table() -> Vec<f32> {
+    let half = HEAD_DIM / 2;
+    let angle = |position: usize, pair: usize| position as f64 * 10_000f64.powf(-(pair as f64) / half as f64);
+    let pairs = (0..CONTEXT).flat_map(|position| (0..half).map(move |pair| (position, pair)));
+    pairs.map(|(position, pair)| angle(position, pair)).flat_map(|a| [a.cos() as f32, a.sin() as f32]).collect()
+}
+
+/// Makes weights from a seed, and puts them on the device.
+struct Weights<'a, S: State> {
+    stream: &'a mut Stream<S>,
+    state: u64,
+}
+
+impl<S: State + Resting> Weights<'_, S> {
+    fn layer(&mut self) -> Result<Layer, Error> {
+        Ok(Layer {
+            attention_norm: self.ones(WIDTH)?,
+            query: self.matrix(WIDTH, WIDTH)?,
+            key: self.matrix(WIDTH, WIDTH)?,
+            value: self.matrix(WIDTH, WIDTH)?,
+            output: self.matrix(WIDTH, WIDTH)?,
+            mlp_norm: self.ones(WIDTH)?,
+            gate: self.matrix(HIDDEN, WIDTH)?,
+            up: self.matrix(HIDDEN, WIDTH)?,
+            down: self.matrix(WIDTH, HIDDEN)?,
+            key_cache: self.stream.alloc(HEADS * CONTEXT * HEAD_DIM)?,
+            value_cache: self.stream.alloc(HEADS * CONTEXT * HEAD_DIM)?,
+        })
+    }
+
+    /// Uniform, with a spread that keeps a product as large as its input.
+    fn matrix(&mut self, rows: usize, columns: usize) -> Result<Buffer<f32>, Error> {
+        let spread = (3.0 / columns as f64).sqrt() as f32;
+        let values: Vec<f32> = (0..rows * columns).map(|_| spread * self.uniform()).collect();
+        self.stream.buffer_from(&values)
+    }
+
+    fn ones(&mut self, len: usize) -> Result<Buffer<f32>, Error> {
+        self.stream.buffer_from(&vec![1.0; len])
+    }
+
+    /// In -1 ..= 1: the upper bits of a SplitMix64 sequence, exact in an `f32`.
+    fn uniform(&mut self) -> f32 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (z >> 41) as f32 / (1u32 << 22) as f32 - 1.0
+    }
+}

@@ -1,0 +1,187 @@
+//! A device, as a context that is safe to capture on.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+
+use cudarc::driver::CudaContext;
+
+use crate::driver::{ContextHandle, DeviceAttribute, Driver};
+use crate::error::{DriverError, Error, Misuse, Parked, Unavailable};
+use crate::sync::{Arc, Mutex};
+
+/// A GPU, and the context on it that everything here works in. Cheap to clone.
+///
+/// It is a cudarc [`CudaContext`] with event tracking off: with tracking on, cudarc waits inside a capture on events
+/// that were recorded outside, which invalidates the capture (trace `cudarc.lifecycle.tracking_on.*`).
+///
+/// # Dropping
+/// Drops one reference. The context goes when the last buffer, module, stream and clone is gone.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::Device;
+///
+/// let device = Device::open(0)?;
+/// println!("{} ({})", device.name(), device.ordinal());
+/// # Ok::<(), dacapo::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    driver: &'static Driver,
+    context: Arc<CudaContext>,
+    name: Box<str>,
+    /// The first error of a `Drop` that nobody has been told of. Locked for a moment only, and nothing else is locked
+    /// or called meanwhile.
+    parked: Mutex<Option<DriverError>>,
+}
+
+impl Device {
+    /// How many devices the driver finds.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if there is no driver or no device, [`DriverError`] otherwise.
+    ///
+    /// # References
+    /// [cuDeviceGetCount](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html)
+    #[doc(alias = "cuDeviceGetCount")]
+    pub fn count() -> Result<usize, Error> {
+        Ok(Driver::load()?.device_get_count()?)
+    }
+
+    /// Opens device `ordinal` (from 0) through its primary context, with event tracking off.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if there is no driver, no device, or none with this ordinal; [`DriverError`] if the device
+    /// refuses a context. Never a panic: the driver is asked before cudarc is.
+    ///
+    /// # References
+    /// [cuDevicePrimaryCtxRetain](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PRIMARY__CTX.html)
+    #[doc(alias = "cuDevicePrimaryCtxRetain")]
+    pub fn open(ordinal: usize) -> Result<Self, Error> {
+        let driver = Driver::load()?;
+        let count = driver.device_get_count()?;
+        let number = i32::try_from(ordinal).ok().filter(|_| ordinal < count);
+        let number = number.ok_or(Unavailable::NoSuchDevice { ordinal, count })?;
+        let device = driver.device_get(number)?;
+        // cudarc is about to make the same call; this one sees an error first, whatever its code.
+        driver.primary_ctx_retain(device)?;
+        let context = CudaContext::new(ordinal);
+        // SAFETY: (1) the reference retained above; cudarc holds its own by now, or has failed to get one.
+        unsafe { driver.primary_ctx_release(device) }?;
+        let context = context?;
+        // SAFETY: nothing has been allocated in this context object, so no slice of it relies on events. From here on
+        // work is ordered as this crate orders it: `Buffer`s are freed once nothing uses them any more.
+        unsafe { context.disable_event_tracking() };
+        Self::with_context(driver, context)
+    }
+
+    /// Takes an engine's own context.
+    ///
+    /// # Errors
+    /// [`Misuse::EventTracking`] if tracking is on: turn it off right after `CudaContext::new`, before anything is
+    /// allocated. [`DriverError`] if the device cannot be asked for its name.
+    pub fn adopt(context: Arc<CudaContext>) -> Result<Self, Error> {
+        let driver = Driver::load()?;
+        let device = Self::with_context(driver, context)?;
+        device.check_tracking()?;
+        Ok(device)
+    }
+
+    fn with_context(driver: &'static Driver, context: Arc<CudaContext>) -> Result<Self, Error> {
+        let name = driver.device_get_name(context.cu_device())?.into();
+        Ok(Self(Arc::new(Inner { driver, context, name, parked: Mutex::new(None) })))
+    }
+
+    /// The device's number, from 0.
+    #[must_use]
+    pub fn ordinal(&self) -> usize {
+        self.0.context.ordinal()
+    }
+
+    /// The device's name, as the driver gives it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The driver's version: 1000 × major + 10 × minor, so 13000 for CUDA 13.0.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn driver_version(&self) -> Result<u32, Error> {
+        Ok(self.driver().driver_get_version()?)
+    }
+
+    /// The compute capability, major and minor.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn compute_capability(&self) -> Result<(u32, u32), Error> {
+        let ask = |attribute| self.driver().device_get_attribute(attribute, self.0.context.cu_device());
+        let major = ask(DeviceAttribute::ComputeCapabilityMajor)?;
+        let minor = ask(DeviceAttribute::ComputeCapabilityMinor)?;
+        Ok((major.unsigned_abs(), minor.unsigned_abs()))
+    }
+
+    /// The cudarc context, for an engine's own calls.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.0.context
+    }
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.0.driver
+    }
+
+    /// Whether both work in the same context.
+    pub(crate) fn same_context(&self, other: &Self) -> bool {
+        self.handle() == other.handle()
+    }
+
+    pub(crate) fn handle(&self) -> ContextHandle {
+        ContextHandle::of(&self.0.context)
+    }
+
+    /// Runs `body` with the device's context current.
+    pub(crate) fn with_current<R>(
+        &self,
+        body: impl FnOnce(&'static Driver) -> Result<R, DriverError>,
+    ) -> Result<R, DriverError> {
+        let driver = self.driver();
+        // SAFETY: (1) `self` keeps the context alive.
+        unsafe { driver.with_context(self.handle(), || body(driver)) }
+    }
+
+    /// Parks the error of a `Drop` until somebody can be told. The first one stays: it is the cause more often than not.
+    pub(crate) fn park(&self, result: Result<(), DriverError>) {
+        if let Err(error) = result {
+            self.0.parked.lock().get_or_insert(error);
+        }
+    }
+
+    /// Takes what our drops or cudarc's have parked.
+    pub(crate) fn take_parked(&self) -> Result<(), Parked> {
+        let ours = self.0.parked.lock().take();
+        let theirs = self.0.context.check_err().err().map(DriverError::from);
+        match ours.or(theirs) {
+            Some(error) => Err(Parked { error }),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_tracking(&self) -> Result<(), Misuse> {
+        if self.0.context.is_event_tracking() { Err(Misuse::EventTracking) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("ordinal", &self.ordinal()).field("name", &self.name()).finish()
+    }
+}
+
+static_assertions::assert_impl_all!(Device: Send, Sync);

@@ -1,0 +1,131 @@
+//! Graphs and their executables.
+//!
+//! NVIDIA: graph objects "are not internally synchronized and must not be accessed concurrently from multiple threads"
+//! (CUDA Driver API 13.0, Graph object thread safety). Every function here that takes a handle has that as a condition.
+
+use std::ffi::c_uint;
+use std::ptr;
+
+use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode};
+
+use super::{Driver, StreamHandle};
+use crate::error::DriverError;
+
+/// A graph's handle. Names the graph; owns nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GraphHandle(pub(super) CUgraph);
+
+// SAFETY: a `CUgraph` is an opaque name, never dereferenced. Any thread may make the calls, one at a time (trace
+// `thread.graph_and_exec_move_between_threads`); not `Sync`, because two at a time are not allowed.
+unsafe impl Send for GraphHandle {}
+
+/// An executable's handle. Names the executable; owns nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ExecutableHandle(pub(super) CUgraphExec);
+
+// SAFETY: as for `GraphHandle`.
+unsafe impl Send for ExecutableHandle {}
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
+const AUTO_FREE_ON_LAUNCH: u64 = 1;
+
+impl Driver {
+    /// The kinds (`CUgraphNodeType`) of a graph's nodes, in no particular order, by `cuGraphGetNodes` and `cuGraphNodeGetType`.
+    /// [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
+    ///
+    /// # Safety
+    /// 1. `graph` is alive, and no other thread uses it meanwhile.
+    pub(crate) unsafe fn graph_node_kinds(&self, graph: GraphHandle) -> Result<Vec<u32>, DriverError> {
+        let mut count = 0;
+        // SAFETY: (1); without an array the call writes the number of nodes.
+        let code = unsafe { (self.graph_get_nodes.call)(graph.0, ptr::null_mut(), &raw mut count) };
+        self.check(self.graph_get_nodes.name, code)?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut nodes: Vec<CUgraphNode> = vec![ptr::null_mut(); count];
+        // SAFETY: (1); `nodes` has room for `count` handles, and the call writes no more and says how many.
+        let code = unsafe { (self.graph_get_nodes.call)(graph.0, nodes.as_mut_ptr(), &raw mut count) };
+        self.check(self.graph_get_nodes.name, code)?;
+        nodes.truncate(count);
+        nodes
+            .into_iter()
+            .map(|node| {
+                let mut kind: c_uint = 0;
+                // SAFETY: the node belongs to `graph`, which is alive (1); a live out-pointer.
+                let code = unsafe { (self.graph_node_get_type.call)(node, &raw mut kind) };
+                self.check(self.graph_node_get_type.name, code)?;
+                Ok(kind)
+            })
+            .collect()
+    }
+
+    /// `cuGraphInstantiateWithFlags`, in the current context, which it needs (trace `context.*`: 201 without one).
+    ///
+    /// # Safety
+    /// 1. `graph` is alive, and no other thread uses it meanwhile.
+    pub(crate) unsafe fn graph_instantiate(
+        &self,
+        graph: GraphHandle,
+        auto_free_on_launch: bool,
+    ) -> Result<ExecutableHandle, DriverError> {
+        let flags = if auto_free_on_launch { AUTO_FREE_ON_LAUNCH } else { 0 };
+        let mut executable = ptr::null_mut();
+        // SAFETY: (1); a live out-pointer.
+        let code = self.relaxed(|| unsafe { (self.graph_instantiate.call)(&raw mut executable, graph.0, flags) });
+        self.check(self.graph_instantiate.name, code)?;
+        Ok(ExecutableHandle(executable))
+    }
+
+    /// `cuGraphUpload`: readies the device for the first launch, in stream order.
+    ///
+    /// # Safety
+    /// 1. `executable` is alive, and no other thread uses it meanwhile.
+    /// 2. `stream` is alive and not capturing, or losing that capture is intended.
+    pub(crate) unsafe fn graph_upload(
+        &self,
+        executable: ExecutableHandle,
+        stream: StreamHandle,
+    ) -> Result<(), DriverError> {
+        // SAFETY: (1), (2).
+        let code = unsafe { (self.graph_upload.call)(executable.0, stream.0) };
+        self.check(self.graph_upload.name, code)
+    }
+
+    /// `cuGraphLaunch`. Needs no current context (driver facts 12).
+    ///
+    /// # Safety
+    /// 1. `executable` is alive, and no other thread uses it meanwhile.
+    /// 2. Everything that its nodes name is alive until the launch has run, and sound to use as they do.
+    /// 3. `stream` is alive and not capturing, or losing that capture is intended (driver facts 2).
+    #[inline]
+    pub(crate) unsafe fn graph_launch(
+        &self,
+        executable: ExecutableHandle,
+        stream: StreamHandle,
+    ) -> Result<(), DriverError> {
+        // SAFETY: (1), (2), (3).
+        let code = unsafe { (self.graph_launch.call)(executable.0, stream.0) };
+        self.check(self.graph_launch.name, code)
+    }
+
+    /// `cuGraphExecDestroy`. Launches in flight finish (trace `launch.exec_destroyed_in_flight`).
+    ///
+    /// # Safety
+    /// 1. `executable` is alive, is not used after this, and no other thread uses it meanwhile.
+    pub(crate) unsafe fn graph_exec_destroy(&self, executable: ExecutableHandle) -> Result<(), DriverError> {
+        // SAFETY: (1).
+        let code = self.relaxed(|| unsafe { (self.graph_exec_destroy.call)(executable.0) });
+        self.check(self.graph_exec_destroy.name, code)
+    }
+
+    /// `cuGraphDestroy`. Executables made from it live on.
+    ///
+    /// # Safety
+    /// 1. `graph` is alive, owned by the caller, is not used after this, and no other thread uses it meanwhile.
+    pub(crate) unsafe fn graph_destroy(&self, graph: GraphHandle) -> Result<(), DriverError> {
+        // SAFETY: (1).
+        let code = self.relaxed(|| unsafe { (self.graph_destroy.call)(graph.0) });
+        self.check(self.graph_destroy.name, code)
+    }
+}

@@ -1,0 +1,31 @@
+//! The driver: every call that this crate makes, one wrapper each, and the only place with raw calls.
+//!
+//! *Where it sits.* Above `error` and `sync`, below everything else. It validates nothing: the layers above do, by
+//! type where they can; a wrapper passes its arguments on and turns the code into a [`DriverError`].
+//!
+//! Rules, each upheld here so that no caller has to remember it:
+//!
+//! 1. A wrapper is named as the driver names the call. A `DriverError` carries the name in the manual's spelling.
+//! 2. Result codes are plain `u32`s. cudarc's `CUresult` is a closed enum, so receiving a code it does not list would
+//!    be undefined behaviour; these functions are looked up by name in the same library and declared with a number.
+//! 3. The calls that are "potentially unsafe" while a capture is open (allocation, free, synchronisation of another
+//!    stream, instantiation, destruction, module unloading) run inside [`Driver::relaxed`], so that they never
+//!    break a capture in progress on any thread (driver facts: `exchange.capture_*`, matrix `mx.*`).
+//! 4. The thread's current context is changed only inside [`Driver::with_context`], which puts it back.
+
+#![allow(unsafe_code)]
+
+mod calls;
+mod context;
+mod graph;
+mod library;
+mod memory;
+mod module;
+mod stream;
+
+pub(crate) use calls::Driver;
+pub(crate) use context::{ContextHandle, DeviceAttribute};
+pub(crate) use graph::{ExecutableHandle, GraphHandle};
+pub(crate) use memory::FillValue;
+pub(crate) use module::{FunctionHandle, ModuleHandle};
+pub(crate) use stream::{CaptureMode, StreamHandle};

@@ -1,0 +1,521 @@
+//! What can go wrong, by family.
+//!
+//! | family | meaning | the stream afterwards |
+//! |---|---|---|
+//! | [`DriverError`] | a driver call failed; it says which, and the driver's own name for the code | as the returned state says |
+//! | [`Unavailable`] | no driver library, a driver too old, no such device | there is none yet |
+//! | [`CaptureFailure`] | a capture did not yield a graph: the body's error, the end's, a parked one | the state the capture began in |
+//! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
+//! | [`Misuse`] | an argument that could not be ruled out at compile time | unchanged |
+//! | [`Stale`] | a replay of a generation that is no longer published | unchanged, nothing was launched |
+//! | [`Parked`] | an earlier `Drop` failed, and nobody has heard of it yet | unchanged; the report clears it |
+//! | [`Poisoned`] | completion could not be proven, so captured storage was kept for good | refuses everything from here on |
+//!
+//! Display texts are one line, lower case, without a full stop. No variant holds a free-form string of our own.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// A boxed error of somebody else's, as a capture body may return it.
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
+
+/// Any error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A driver call failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// There is no usable driver or device.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// A capture failed, in its body, at its end, or both.
+    #[error(transparent)]
+    Capture(#[from] Box<CaptureFailure>),
+    /// A capture succeeded, but the graph is not one that the policy takes.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// An argument was wrong.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+    /// A replay named a generation that is not the published one.
+    #[error(transparent)]
+    Stale(#[from] Stale),
+    /// An error of an earlier `Drop` that nobody has been told of.
+    #[error(transparent)]
+    Parked(#[from] Parked),
+    /// Captured storage was kept for good because its work could not be proven complete.
+    #[error(transparent)]
+    Poisoned(#[from] Poisoned),
+    /// A closure given to [`Enqueue::host`](crate::Enqueue::host) panicked on the driver's thread.
+    #[error("a host call panicked: {0}")]
+    HostPanicked(Box<str>),
+    /// PTX or a cubin was refused; the second part is the driver's own log.
+    #[error("{0}: {1}")]
+    Module(DriverError, Box<str>),
+    /// An error of a capture body that is not one of ours.
+    #[error(transparent)]
+    Body(BoxError),
+}
+
+impl Error {
+    /// Wraps an error of a capture body, keeping ours and cudarc's as what they are.
+    pub fn from_body(error: impl Into<BoxError>) -> Self {
+        let error = match error.into().downcast::<Self>() {
+            Ok(own) => return *own,
+            Err(other) => other,
+        };
+        match error.downcast::<cudarc::driver::DriverError>() {
+            Ok(cudarc) => Self::from(*cudarc),
+            Err(other) => Self::Body(other),
+        }
+    }
+
+    /// The driver's code, if a driver call is what failed first.
+    #[must_use]
+    pub fn code(&self) -> Option<DriverCode> {
+        match self {
+            Self::Driver(error) | Self::Module(error, _) => Some(error.code),
+            Self::Parked(parked) => Some(parked.error.code),
+            Self::Poisoned(poisoned) => Some(poisoned.cause.code),
+            Self::Capture(failure) => {
+                failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<CaptureFailure> for Error {
+    fn from(failure: CaptureFailure) -> Self {
+        Self::Capture(Box::new(failure))
+    }
+}
+
+impl<T> From<Rejected<T>> for Error {
+    fn from(rejected: Rejected<T>) -> Self {
+        rejected.into_error()
+    }
+}
+
+/// A transition that did not happen: the error, and the stream in the state that the driver has really left it in.
+///
+/// A plain `?` in a function that returns [`Error`] keeps the error and drops the stream;
+/// [`into_parts`](Self::into_parts) keeps both.
+#[must_use = "dropping this drops the stream with it"]
+pub struct Rejected<T>(Box<(T, Error)>);
+
+impl<T> Rejected<T> {
+    pub(crate) fn new(stream: T, error: impl Into<Error>) -> Self {
+        Self(Box::new((stream, error.into())))
+    }
+
+    /// Why the transition did not happen.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.0.1
+    }
+
+    /// The error alone; the stream is dropped.
+    #[must_use]
+    pub fn into_error(self) -> Error {
+        self.0.1
+    }
+
+    /// The stream alone, usable in the state its type names.
+    pub fn into_stream(self) -> T {
+        self.0.0
+    }
+
+    /// Both.
+    pub fn into_parts(self) -> (T, Error) {
+        *self.0
+    }
+}
+
+impl<T> fmt::Debug for Rejected<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rejected").field("error", self.error()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for Rejected<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error().fmt(f)
+    }
+}
+
+impl<T> StdError for Rejected<T> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(self.error())
+    }
+}
+
+/// The name of a driver call, as the driver's manual spells it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Call(pub(crate) &'static str);
+
+impl Call {
+    /// The name, such as `cuStreamEndCapture`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// A driver result code, known to us or not.
+///
+/// An open number, not a closed enum: a driver newer than the bindings may return any value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DriverCode(pub(crate) u32);
+
+#[expect(missing_docs, reason = "the driver's own names, in its own words in the manual's section on CUresult")]
+impl DriverCode {
+    pub const INVALID_VALUE: Self = Self(1);
+    pub const OUT_OF_MEMORY: Self = Self(2);
+    pub const NO_DEVICE: Self = Self(100);
+    pub const INVALID_CONTEXT: Self = Self(201);
+    pub const INVALID_PTX: Self = Self(218);
+    pub const INVALID_HANDLE: Self = Self(400);
+    pub const ILLEGAL_STATE: Self = Self(401);
+    pub const NOT_FOUND: Self = Self(500);
+    pub const NOT_READY: Self = Self(600);
+    pub const ILLEGAL_ADDRESS: Self = Self(700);
+    pub const LAUNCH_FAILED: Self = Self(719);
+    pub const NOT_SUPPORTED: Self = Self(801);
+    pub const STREAM_CAPTURE_UNSUPPORTED: Self = Self(900);
+    pub const STREAM_CAPTURE_INVALIDATED: Self = Self(901);
+    pub const STREAM_CAPTURE_MERGE: Self = Self(902);
+    pub const STREAM_CAPTURE_UNMATCHED: Self = Self(903);
+    pub const STREAM_CAPTURE_UNJOINED: Self = Self(904);
+    pub const STREAM_CAPTURE_ISOLATION: Self = Self(905);
+    pub const STREAM_CAPTURE_IMPLICIT: Self = Self(906);
+    pub const CAPTURED_EVENT: Self = Self(907);
+    pub const STREAM_CAPTURE_WRONG_THREAD: Self = Self(908);
+
+    /// The number, as in `cuda.h`.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A driver call that failed: which, with what code, and the driver's own name for that code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct DriverError {
+    /// The call that failed.
+    pub call: Call,
+    /// What it returned.
+    pub code: DriverCode,
+    /// `cuGetErrorName` of the code; `None` where the driver itself does not know it.
+    pub name: Option<&'static str>,
+}
+
+impl DriverError {
+    pub(crate) const fn new(call: Call, code: DriverCode, name: Option<&'static str>) -> Self {
+        Self { call, code, name }
+    }
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.call, self.name.unwrap_or("unknown driver code"), self.code.0)
+    }
+}
+
+impl StdError for DriverError {}
+
+/// Why there is no driver or device to work with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// No driver library could be loaded.
+    #[error("no CUDA driver library found (libcuda.so, or nvcuda.dll); install the NVIDIA driver, or the simulated one")]
+    NoLibrary,
+    /// The driver library lacks a call that this crate needs.
+    #[error("the CUDA driver has no {0}: it is older than CUDA 12.0")]
+    MissingCall(Call),
+    /// The driver runs, but there is no device.
+    #[error("the CUDA driver finds no device")]
+    NoDevice,
+    /// There are devices, but not this one.
+    #[error("no device with ordinal {ordinal}: the driver has {count}")]
+    NoSuchDevice {
+        /// The ordinal that was asked for.
+        ordinal: usize,
+        /// How many devices there are; ordinals start at 0.
+        count: usize,
+    },
+}
+
+/// A capture that yielded no graph. At least one of the parts is there.
+///
+/// The body's error comes first: it is the cause more often than not. An end that failed says what the driver made of
+/// the capture; a parked error is one that a `Drop` inside the capture had nobody to return it to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CaptureFailure {
+    /// What the capture's body returned.
+    pub body: Option<Error>,
+    /// What `cuStreamEndCapture` returned.
+    pub end: Option<DriverError>,
+    /// What a `Drop` parked while the capture was open.
+    pub parked: Option<Parked>,
+}
+
+impl CaptureFailure {
+    /// The error of a failed capture; a body's error that stands alone is returned as it is.
+    pub(crate) fn report(body: Option<Error>, end: Option<DriverError>, parked: Option<Parked>) -> Error {
+        match (body, end, parked) {
+            (Some(body), None, None) => body,
+            (body, end, parked) => Self { body, end, parked }.into(),
+        }
+    }
+}
+
+impl fmt::Display for CaptureFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("capture failed")?;
+        if let Some(body) = &self.body {
+            write!(f, ": {body}")?;
+        }
+        if let Some(end) = &self.end {
+            write!(f, "; ending it: {end}")?;
+            if let Some(meaning) = meaning_of_end(end.code) {
+                write!(f, ", {meaning}")?;
+            }
+        }
+        if let Some(parked) = &self.parked {
+            write!(f, "; {parked}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for CaptureFailure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match (&self.body, &self.end) {
+            (Some(body), _) => Some(body),
+            (None, Some(end)) => Some(end),
+            (None, None) => self.parked.as_ref().map(|parked| parked as _),
+        }
+    }
+}
+
+/// What the driver means by a code of `cuStreamEndCapture`, in a user's words.
+fn meaning_of_end(code: DriverCode) -> Option<&'static str> {
+    Some(match code {
+        DriverCode::STREAM_CAPTURE_INVALIDATED => {
+            "a call that is not permitted during capture was made, on this thread or, in Global mode, on another"
+        }
+        DriverCode::STREAM_CAPTURE_UNJOINED => "another stream was drawn into the capture and not joined again",
+        DriverCode::STREAM_CAPTURE_WRONG_THREAD => "it was ended on another thread than the one that began it",
+        DriverCode::ILLEGAL_STATE => "the stream was not capturing any more: other code ended it",
+        _ => return None,
+    })
+}
+
+/// A graph that was captured without an error and that the policy does not take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Nothing was recorded: the work went to another stream, or there was none.
+    #[error("the captured graph is empty: the work went to another stream, or there was none (CapturePolicy::allow_empty)")]
+    Empty,
+    /// Memory was allocated or freed inside the capture.
+    #[error("the captured graph allocates memory ({allocations} allocation and {frees} free nodes): allocate before the capture (CapturePolicy::memory_nodes)")]
+    MemoryNodes {
+        /// Allocation nodes in the graph.
+        allocations: usize,
+        /// Free nodes in the graph.
+        frees: usize,
+    },
+}
+
+/// A request that the types could not rule out. Nothing has been done.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// A buffer or copy of no bytes.
+    #[error("a length of zero: the driver has no memory of no bytes")]
+    ZeroLength,
+    /// More bytes than an address can count.
+    #[error("{elements} elements of {size} bytes are more than memory can hold")]
+    SizeOverflow {
+        /// Elements asked for.
+        elements: usize,
+        /// Bytes an element.
+        size: usize,
+    },
+    /// The two sides of a copy differ in length.
+    #[error("lengths differ: {source_len} elements into {destination_len}")]
+    LengthMismatch {
+        /// Elements on the source's side.
+        source_len: usize,
+        /// Elements on the destination's side.
+        destination_len: usize,
+    },
+    /// A range that is not inside the buffer.
+    #[error("range {start}..{end} is not inside a buffer of {len} elements")]
+    OutOfRange {
+        /// First element.
+        start: usize,
+        /// One past the last element.
+        end: usize,
+        /// Elements in the buffer.
+        len: usize,
+    },
+    /// A copy between ranges of one allocation that overlap.
+    #[error("source and destination of the copy overlap")]
+    Overlap,
+    /// Memory, a kernel or a stream of another context than the stream's.
+    #[error("the {what} belongs to another context than the stream")]
+    WrongContext {
+        /// What it is that belongs elsewhere.
+        what: &'static str,
+    },
+    /// A name with a NUL byte in it.
+    #[error("a name or text with a NUL byte in it")]
+    InteriorNul,
+    /// A launch with a grid or block dimension of zero.
+    #[error("a launch of kernel {kernel} with a dimension of zero: grid {grid:?}, block {block:?}")]
+    EmptyLaunch {
+        /// The kernel's name.
+        kernel: Box<str>,
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// Threads of a block in x, y, z.
+        block: [u32; 3],
+    },
+    /// Too many or too few kernel arguments.
+    #[error("kernel {kernel} takes {expected} arguments, not {found}")]
+    ArgumentCount {
+        /// The kernel's name.
+        kernel: Box<str>,
+        /// Parameters that the kernel declares.
+        expected: usize,
+        /// Arguments that were given.
+        found: usize,
+    },
+    /// A kernel argument of another size than the parameter.
+    #[error("argument {index} of kernel {kernel} has {found} bytes, the parameter {expected}")]
+    ArgumentSize {
+        /// The kernel's name.
+        kernel: Box<str>,
+        /// Position, from 0.
+        index: usize,
+        /// Bytes of the declared parameter.
+        expected: usize,
+        /// Bytes of the argument.
+        found: usize,
+    },
+    /// The legacy default stream, or the per-thread one, which is another stream on every thread.
+    #[error("the default stream cannot be captured: create one with CudaContext::new_stream")]
+    DefaultStream,
+    /// Another `Stream` already stands for this CUDA stream.
+    #[error("this CUDA stream is already adopted")]
+    StreamInUse,
+    /// Somebody else's capture is open on the stream.
+    #[error("the stream is capturing already: other code began a capture on it")]
+    AlreadyCapturing,
+    /// cudarc's event tracking is on.
+    #[error(
+        "event tracking is on in this CudaContext: it waits on events from outside a capture, which invalidates it \
+         (call disable_event_tracking before anything is allocated)"
+    )]
+    EventTracking,
+    /// All generation numbers of this stream are used up.
+    #[error("the stream has used up its generation numbers")]
+    GenerationsExhausted,
+}
+
+/// A replay of a graph that is not the published one any more. Nothing was launched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Stale {
+    /// The generation that the replayer or token names.
+    pub held: u64,
+    /// The generation published in its place; `None` after a reset.
+    pub current: Option<u64>,
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "generation {} is not published any more: ", self.held)?;
+        match self.current {
+            Some(current) => write!(f, "generation {current} is"),
+            None => f.write_str("nothing is"),
+        }
+    }
+}
+
+impl StdError for Stale {}
+
+/// An error that a `Drop` could not return. Reporting it clears it: asking again goes through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("an earlier drop failed: {error}")]
+#[non_exhaustive]
+pub struct Parked {
+    /// What failed.
+    pub error: DriverError,
+}
+
+/// Work could not be proven complete, so what it uses is kept for good, and the stream refuses everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("completion is unproven since {cause}: captured storage is kept, the stream refuses everything")]
+#[non_exhaustive]
+pub struct Poisoned {
+    /// The first failure.
+    pub cause: DriverError,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: DriverError = DriverError::new(
+        Call("cuStreamEndCapture"),
+        DriverCode::STREAM_CAPTURE_INVALIDATED,
+        Some("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
+    );
+
+    #[test]
+    fn a_capture_failure_names_the_body_before_the_end() {
+        let body = Error::from(Misuse::ZeroLength);
+        let text = CaptureFailure::report(Some(body), Some(END), None).to_string();
+        let (first, second) = (text.find("length of zero").unwrap(), text.find("901").unwrap());
+        assert!(first < second, "{text}");
+    }
+
+    #[test]
+    fn a_body_error_that_stands_alone_is_returned_as_it_is() {
+        let error = CaptureFailure::report(Some(Misuse::ZeroLength.into()), None, None);
+        assert!(matches!(error, Error::Misuse(Misuse::ZeroLength)), "{error}");
+    }
+
+    #[test]
+    fn a_boxed_error_of_ours_is_unwrapped_and_a_foreign_one_is_kept() {
+        let ours: BoxError = Box::new(Error::from(Misuse::Overlap));
+        assert!(matches!(Error::from_body(ours), Error::Misuse(Misuse::Overlap)));
+        assert!(matches!(Error::from_body("an engine's own"), Error::Body(_)));
+    }
+
+    #[test]
+    fn an_error_fits_in_a_few_words() {
+        assert!(size_of::<Error>() <= 64, "{}", size_of::<Error>());
+        assert_eq!(size_of::<Rejected<[u64; 32]>>(), size_of::<usize>());
+    }
+}

@@ -1,0 +1,190 @@
+//! A lane: one CUDA stream, and the one lock that orders what is launched on it.
+//!
+//! NVIDIA documents that graph objects must not be used from two threads at once, and `cuGraphLaunch` carries that note.
+//! So every launch on a lane happens under its [`slots`](Lane::slots) lock, which also is what a retirement waits for:
+//! a replay that was admitted has been submitted by the time the lock is free again.
+//!
+//! Invariants:
+//!
+//! 1. At most one [`Claim`] stands for a CUDA stream at any time. A typed stream owns one, so two of them never share a
+//!    CUDA stream; a lane that lives on in a stale replayer has no live slot and makes no driver call.
+//! 2. `slots` is locked for the length of one launch, never across a wait, an allocation or a capture.
+//! 3. A poisoned lane stays so; the first cause is kept.
+
+#![allow(unsafe_code)]
+
+use cudarc::driver::CudaStream;
+
+use super::host::HostPanic;
+use super::slots::Slots;
+use crate::device::Device;
+use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
+use crate::error::{DriverError, Error, Misuse, Poisoned};
+use crate::graph::Graph;
+use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
+
+/// The streams that are claimed, for invariant 1. Locked for a look-up only.
+static CLAIMED: Mutex<Vec<Key>> = Mutex::new(Vec::new());
+
+type Key = (ContextHandle, StreamHandle);
+
+/// The right to be the one typed stream of a CUDA stream. Given up when dropped.
+pub(crate) struct Claim(Key);
+
+impl Claim {
+    fn new(key: Key) -> Result<Self, Misuse> {
+        let mut claimed = CLAIMED.lock();
+        if claimed.contains(&key) {
+            return Err(Misuse::StreamInUse);
+        }
+        claimed.push(key);
+        Ok(Self(key))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        CLAIMED.lock().retain(|claimed| *claimed != self.0);
+    }
+}
+
+pub struct Lane {
+    driver: &'static Driver,
+    device: Device,
+    /// Keeps the stream alive.
+    stream: Arc<CudaStream>,
+    handle: StreamHandle,
+    pub(crate) slots: Mutex<Slots>,
+    poisoned: OnceLock<Poisoned>,
+    host_panic: Arc<HostPanic>,
+}
+
+impl Lane {
+    /// The lane of `stream`, and the claim to it.
+    pub(crate) fn new(device: &Device, stream: &Arc<CudaStream>) -> Result<(Arc<Self>, Claim), Misuse> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+
+        let handle = StreamHandle::of(stream);
+        let claim = Claim::new((device.handle(), handle))?;
+        // Relaxed: the number has to be different each time, and orders nothing. At a billion a second it lasts 500 years.
+        let owner = NEXT.fetch_add(1, Ordering::Relaxed);
+        let lane = Arc::new(Self {
+            driver: device.driver(),
+            device: device.clone(),
+            stream: stream.clone(),
+            handle,
+            slots: Mutex::new(Slots::new(owner)),
+            poisoned: OnceLock::new(),
+            host_panic: Arc::default(),
+        });
+        Ok((lane, claim))
+    }
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    pub(crate) fn handle(&self) -> StreamHandle {
+        self.handle
+    }
+
+    pub(crate) fn host_panic(&self) -> &Arc<HostPanic> {
+        &self.host_panic
+    }
+
+    /// Waits until everything enqueued so far has finished.
+    ///
+    /// Not to be called while a capture of ours is open on the lane; the typed streams see to that.
+    pub(crate) fn drain(&self) -> Result<(), DriverError> {
+        // SAFETY: (1) `self` keeps the stream alive. (2) No capture of ours is open; that nobody else captures on it is
+        // what `Device::adopt_stream` demands, and for a stream of our own nobody else has it.
+        unsafe { self.driver.stream_synchronize(self.handle) }
+    }
+
+    /// Whether everything enqueued so far has finished. As [`drain`](Self::drain), without waiting.
+    pub(crate) fn is_drained(&self) -> Result<bool, DriverError> {
+        // SAFETY: as in `drain`.
+        unsafe { self.driver.stream_query(self.handle) }
+    }
+
+    /// The driver's own word on whether the stream is capturing: 0 no, 1 yes, 2 invalidated.
+    pub(crate) fn capture_status(&self) -> Result<u32, DriverError> {
+        // SAFETY: (1) `self` keeps the stream alive.
+        unsafe { self.driver.stream_is_capturing(self.handle) }
+    }
+
+    /// Begins a capture. On an error the stream is not capturing.
+    pub(crate) fn begin_capture(&self, mode: CaptureMode) -> Result<(), DriverError> {
+        // SAFETY: (1) `self` keeps the stream alive.
+        let begun = unsafe { self.driver.stream_begin_capture(self.handle, mode) };
+        if let Err(error) = begun {
+            self.leave_capture(error);
+        }
+        begun
+    }
+
+    /// Ends the capture, which this thread began or any may end. On an error there is no graph, and the stream is not
+    /// capturing.
+    pub(crate) fn end_capture(&self) -> Result<Graph, DriverError> {
+        match self.end_once() {
+            Ok(graph) => Ok(graph),
+            Err(error) => {
+                self.leave_capture(error);
+                Err(error)
+            }
+        }
+    }
+
+    fn end_once(&self) -> Result<Graph, DriverError> {
+        // SAFETY: (1) `self` keeps the stream alive.
+        let handle = unsafe { self.driver.stream_end_capture(self.handle) }?;
+        // SAFETY: (1) a successful end hands the graph over to its caller.
+        Ok(unsafe { Graph::own(&self.device, handle) })
+    }
+
+    /// After a failed begin or end: sees to it that the stream is not capturing, or poisons the lane with `cause`.
+    ///
+    /// Every failure that was measured leaves it so (901, 904, 908 at the end, 401 and 900 at the begin); this is for a
+    /// driver that does otherwise.
+    fn leave_capture(&self, cause: DriverError) {
+        let is_out = || matches!(self.capture_status(), Ok(0));
+        if !is_out() {
+            drop(self.end_once());
+            if !is_out() {
+                self.poison(cause);
+            }
+        }
+    }
+
+    /// From here on the lane refuses everything.
+    pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
+        *self.poisoned.get_or_init(|| Poisoned { cause })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Poisoned> {
+        match self.poisoned.get() {
+            Some(poisoned) => Err(*poisoned),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that must hold before a capture begins.
+    pub(crate) fn prepare_capture(&self) -> Result<(), Error> {
+        self.check()?;
+        self.device.check_tracking()?;
+        self.device.take_parked()?;
+        if self.capture_status()? != 0 {
+            return Err(Misuse::AlreadyCapturing.into());
+        }
+        self.drain()?;
+        self.host_panic.take()
+    }
+}

@@ -1,0 +1,360 @@
+//! Work: what can be enqueued on a stream in any state.
+
+#![allow(unsafe_code)]
+
+use bytemuck::Pod;
+use cudarc::driver::CudaStream;
+
+use super::{Core, Stream};
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::driver::FillValue;
+use crate::error::{BoxError, Error, Misuse};
+use crate::kernel::{Arguments, Kernel, LaunchConfig};
+use crate::pinned::HostMemory;
+use crate::runtime::{HostCall, Lane, Retained};
+use crate::state::State;
+use crate::sync::Arc;
+
+/// The operations that are legal both eagerly and under capture, with the same arguments and the same meaning.
+///
+/// On a [`Capturing`](crate::Capturing) stream an operation is *recorded*: it becomes a node of the graph and runs at
+/// every replay. On any other stream it is *enqueued*, and runs once, after what was enqueued before. So one function
+/// over `&mut impl Enqueue` is both the eager step and the captured one.
+///
+/// Whatever an operation names is kept alive for as long as it may run: until the stream has drained, or until the graph
+/// is destroyed. Nothing here waits.
+///
+/// Sealed: implemented for [`Stream`] in every state.
+///
+/// # Errors
+/// Every operation can fail with [`DriverError`](crate::DriverError), and with [`Poisoned`](crate::Poisoned) once the
+/// stream is; [`Misuse`] is named with each. A driver error under capture may have invalidated the capture: `end` tells.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Buffer, Device, Enqueue, Error, ThreadLocal};
+///
+/// fn step(stream: &mut impl Enqueue, a: &Buffer<f32>, b: &Buffer<f32>) -> Result<(), Error> {
+///     stream.fill(a, 1.5)?;
+///     stream.copy(a, b)
+/// }
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let (a, b) = (stream.alloc(4)?, stream.alloc(4)?);
+/// step(&mut stream, &a, &b)?;
+/// let captured = stream.capture(ThreadLocal, |c| step(c, &a, &b))?;
+/// assert_eq!(captured.census().to_string(), "1 memcpy, 1 memset");
+/// # Ok::<(), Error>(())
+/// ```
+pub trait Enqueue: sealed::Recorder {
+    /// Copies between two buffers of one length. One memcpy node.
+    ///
+    /// # Errors
+    /// [`Misuse::LengthMismatch`], [`Misuse::Overlap`], [`Misuse::WrongContext`].
+    #[doc(alias = "cuMemcpyDtoDAsync")]
+    fn copy<T: Pod>(&mut self, source: &Buffer<T>, destination: &Buffer<T>) -> Result<(), Error> {
+        check_lengths(source.len(), destination.len())?;
+        if source.overlaps(destination) {
+            return Err(Misuse::Overlap.into());
+        }
+        let (lane, retained) = self.recorder()?;
+        check_context(lane, source.device(), "source buffer")?;
+        check_context(lane, destination.device(), "destination buffer")?;
+        retained.share(source.allocation());
+        retained.share(destination.allocation());
+        let (from, to, bytes) = (source.device_ptr(), destination.device_ptr(), source.size_bytes());
+        // SAFETY: (1) both buffers are of this length, do not overlap, and are retained. (2) The lane keeps its stream.
+        Ok(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) }?)
+    }
+
+    /// Sets every element to `value`. One memset node, where the bytes of `value` repeat after 1, 2 or 4 (any integer or
+    /// float of up to 32 bits, and zero of any type); otherwise one a unit of `value` (two for an `f64`).
+    ///
+    /// # Errors
+    /// [`Misuse::WrongContext`].
+    #[doc(alias = "cuMemsetD32Async")]
+    fn fill<T: Pod>(&mut self, destination: &Buffer<T>, value: T) -> Result<(), Error> {
+        let (lane, retained) = self.recorder()?;
+        check_context(lane, destination.device(), "destination buffer")?;
+        retained.share(destination.allocation());
+        let (driver, stream, address) = (lane.driver(), lane.handle(), destination.device_ptr());
+        match Fill::of(bytemuck::bytes_of(&value)) {
+            Fill::Uniform(value) => {
+                let count = destination.size_bytes() / unit_bytes(value);
+                // SAFETY: (1) the buffer is retained and `count` units long; an address is aligned to the element, and
+                // the unit divides the element's size. (2) The lane keeps its stream.
+                unsafe { driver.memset_async(address, value, count, stream) }?;
+            }
+            Fill::Strided(values) => {
+                let (pitch, rows) = (size_of::<T>(), destination.len());
+                for (value, offset) in values.into_iter().zip((0u64..).step_by(pitch / units_of(pitch))) {
+                    // SAFETY: (1) the buffer is retained; unit and offset lie inside an element, `pitch` is the
+                    // element's size, `rows` their number. (2) The lane keeps its stream.
+                    unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) }?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies from pinned host memory to a buffer of the same length. One memcpy node, which reads the host memory at
+    /// every replay.
+    ///
+    /// A borrowed slice cannot be recorded: it may be gone by the time of a replay.
+    ///
+    /// # Errors
+    /// [`Misuse::LengthMismatch`], [`Misuse::WrongContext`].
+    #[doc(alias = "cuMemcpyHtoDAsync")]
+    fn upload<T: Pod>(
+        &mut self,
+        source: &(impl HostMemory<T> + ?Sized),
+        destination: &Buffer<T>,
+    ) -> Result<(), Error> {
+        let source = source.pinned();
+        check_lengths(source.len(), destination.len())?;
+        let (lane, retained) = self.recorder()?;
+        check_context(lane, destination.device(), "destination buffer")?;
+        retained.share(source.block());
+        retained.share(destination.allocation());
+        let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), source.size_bytes());
+        // SAFETY: (1) both are of this length and retained. (2) The lane keeps its stream.
+        Ok(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) }?)
+    }
+
+    /// Copies from a buffer to pinned host memory of the same length. One memcpy node, which writes the host memory at
+    /// every replay. The bytes are there once the stream has been synchronised.
+    ///
+    /// # Errors
+    /// [`Misuse::LengthMismatch`], [`Misuse::WrongContext`].
+    #[doc(alias = "cuMemcpyDtoHAsync")]
+    fn download<T: Pod>(
+        &mut self,
+        source: &Buffer<T>,
+        destination: &(impl HostMemory<T> + ?Sized),
+    ) -> Result<(), Error> {
+        let destination = destination.pinned();
+        check_lengths(source.len(), destination.len())?;
+        let (lane, retained) = self.recorder()?;
+        check_context(lane, source.device(), "source buffer")?;
+        retained.share(source.allocation());
+        retained.share(destination.block());
+        let (from, to, bytes) = (source.device_ptr(), destination.as_ptr().cast(), source.size_bytes());
+        // SAFETY: (1) both are of this length and retained. (2) Nobody has a plain reference to pinned memory: it is
+        // read and written by atomic words only. (3) The lane keeps its stream.
+        Ok(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) }?)
+    }
+
+    /// Launches a kernel. One kernel node; the arguments' values are copied now. Buffers among the arguments, and the
+    /// kernel's module, are kept.
+    ///
+    /// Where the driver can tell (CUDA 12.4 and newer), number and sizes of the arguments are checked.
+    ///
+    /// # Errors
+    /// [`Misuse::EmptyLaunch`], [`Misuse::ArgumentCount`], [`Misuse::ArgumentSize`], [`Misuse::WrongContext`].
+    ///
+    /// # Safety
+    /// 1. The arguments are of the types that the kernel declares, in its order.
+    /// 2. The kernel, launched in this shape, stays inside what its arguments name, whenever it runs: now, or at every
+    ///    replay. Addresses that it takes from elsewhere (a number, device memory) outlive the graph: see
+    ///    [`retain`](Self::retain).
+    #[doc(alias = "cuLaunchKernel")]
+    unsafe fn launch(
+        &mut self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Into<Arguments>,
+    ) -> Result<(), Error> {
+        let mut arguments = arguments.into();
+        kernel.check(&config, &arguments)?;
+        let (lane, retained) = self.recorder()?;
+        check_context(lane, kernel.device(), "kernel")?;
+        retained.share(kernel.module());
+        for allocation in arguments.allocations() {
+            retained.share(allocation);
+        }
+        let (driver, function, LaunchConfig { grid, block, shared_bytes }) = (lane.driver(), kernel.function(), config);
+        let mut pointers = arguments.pointers();
+        // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
+        // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
+        Ok(unsafe { driver.launch_kernel(function, grid, block, shared_bytes, lane.handle(), &mut pointers) }?)
+    }
+
+    /// Calls a closure on a thread of the driver's. One host node; called at every replay.
+    ///
+    /// Work behind it waits for it. It must make no driver call: the driver refuses one, or deadlocks. If it panics, the
+    /// panic is kept and the next synchronisation or `begin` on this stream returns [`Error::HostPanicked`].
+    #[doc(alias = "cuLaunchHostFunc")]
+    fn host(&mut self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Error> {
+        let (lane, retained) = self.recorder()?;
+        let call = HostCall::new(function, lane.host_panic());
+        retained.share(&call);
+        // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
+        Ok(unsafe { call.enqueue(lane.driver(), lane.handle()) }?)
+    }
+
+    /// Keeps `value` for as long as the work enqueued or recorded here may run, and drops it after that: for a graph,
+    /// after it is destroyed and the stream has drained.
+    ///
+    /// For what [`raw`](Self::raw) calls and kernels use behind this crate's back: an engine's slices, workspaces,
+    /// modules, communicators.
+    fn retain(&mut self, value: impl Send + 'static) -> Result<(), Error> {
+        let (_, retained) = self.recorder()?;
+        retained.own(value);
+        Ok(())
+    }
+
+    /// Keeps one more owner of `value`, as [`retain`](Self::retain) does; the same object is kept once, however often
+    /// this is called.
+    fn retain_shared<T: Send + Sync + 'static>(&mut self, value: &Arc<T>) -> Result<(), Error> {
+        let (_, retained) = self.recorder()?;
+        retained.share(value);
+        Ok(())
+    }
+
+    /// Hands the CUDA stream to code that this crate knows nothing of: an engine's step over cudarc, cuBLAS, NCCL.
+    ///
+    /// What the body enqueues is recorded or runs like everything else. The rest is as safe as ever: the capture ends
+    /// whatever happens, errors that cudarc's drops park are found at the end, the nodes are counted.
+    ///
+    /// # Errors
+    /// The body's own: one of ours or cudarc's as what it is, any other as [`Error::Body`].
+    ///
+    /// # Safety
+    /// 1. Every address that the body enqueues work on, of device or host memory, and every module whose kernels it
+    ///    launches, outlives that work: hand it to [`retain`](Self::retain). For a capture that is until the graph is
+    ///    gone. cudarc keeps nothing: a `CudaSlice` that is dropped in the body, or before a replay, is a use after
+    ///    free.
+    /// 2. On a capturing stream the body does not begin, end or destroy captures on it. (Synchronising it or allocating
+    ///    does no harm but lose the capture.)
+    /// 3. The body keeps no clone of the stream to enqueue on later, unless what it will enqueue then obeys (1).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::sync::Arc;
+    /// use cudarc::driver::{CudaSlice, CudaStream, DriverError};
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// // An engine's step, as it is.
+    /// fn step(stream: &Arc<CudaStream>, from: &CudaSlice<u32>, to: &mut CudaSlice<u32>) -> Result<(), DriverError> {
+    ///     stream.memcpy_dtod(from, to)
+    /// }
+    ///
+    /// let device = Device::open(0)?;
+    /// let engine = device.context().new_stream()?;
+    /// let (from, mut to) = (engine.clone_htod(&[1u32, 2, 3])?, engine.alloc_zeros::<u32>(3)?);
+    /// engine.synchronize()?;
+    ///
+    /// let stream = device.stream()?;
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     // SAFETY: both slices are retained, so they outlive the graph.
+    ///     unsafe { c.raw(|stream| step(stream, &from, &mut to)) }?;
+    ///     c.retain((from, to))
+    /// })?;
+    /// assert_eq!(captured.census().to_string(), "1 memcpy");
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    unsafe fn raw<R, E: Into<BoxError>>(
+        &mut self,
+        body: impl FnOnce(&Arc<CudaStream>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let (lane, _) = self.recorder()?;
+        body(lane.stream()).map_err(Error::from_body)
+    }
+}
+
+impl<S: State> Enqueue for Stream<S> {}
+
+/// How the driver can fill memory with an element's bytes.
+#[derive(PartialEq, Eq, Debug)]
+enum Fill {
+    /// The bytes repeat after one unit.
+    Uniform(FillValue),
+    /// One strided fill a unit of the element.
+    Strided(Vec<FillValue>),
+}
+
+impl Fill {
+    fn of(bytes: &[u8]) -> Self {
+        let repeats = |period: usize| bytes.len().is_multiple_of(period) && bytes.chunks(period).all(|c| c == &bytes[..period]);
+        match [1, 2, 4].into_iter().find(|&period| repeats(period)) {
+            Some(period) => Self::Uniform(unit(&bytes[..period])),
+            None => Self::Strided(bytes.chunks(bytes.len() / units_of(bytes.len())).map(unit).collect()),
+        }
+    }
+}
+
+/// Into how many units of 4, 2 or 1 bytes an element of this size divides.
+fn units_of(bytes: usize) -> usize {
+    [4, 2].into_iter().find(|&unit| bytes.is_multiple_of(unit)).map_or(bytes, |unit| bytes / unit)
+}
+
+fn unit(bytes: &[u8]) -> FillValue {
+    match *bytes {
+        [a] => FillValue::D8(a),
+        [a, b] => FillValue::D16(u16::from_ne_bytes([a, b])),
+        [a, b, c, d] => FillValue::D32(u32::from_ne_bytes([a, b, c, d])),
+        _ => unreachable!("units have one, two or four bytes"),
+    }
+}
+
+fn unit_bytes(value: FillValue) -> usize {
+    match value {
+        FillValue::D8(_) => 1,
+        FillValue::D16(_) => 2,
+        FillValue::D32(_) => 4,
+    }
+}
+
+fn check_lengths(source_len: usize, destination_len: usize) -> Result<(), Misuse> {
+    if source_len == destination_len { Ok(()) } else { Err(Misuse::LengthMismatch { source_len, destination_len }) }
+}
+
+fn check_context(lane: &Lane, device: &Device, what: &'static str) -> Result<(), Misuse> {
+    if lane.device().same_context(device) { Ok(()) } else { Err(Misuse::WrongContext { what }) }
+}
+
+pub(crate) mod sealed {
+    use super::{Core, Error, Lane, Retained, State, Stream};
+
+    #[diagnostic::on_unimplemented(
+        message = "work cannot be enqueued on a `{Self}`: it is enqueued on a `Stream`, in any state",
+        note = "write the function over `&mut impl Enqueue`, and pass it a stream"
+    )]
+    pub trait Recorder {
+        /// Where to enqueue, and where to keep what that uses. Refuses on a poisoned lane.
+        fn recorder(&mut self) -> Result<(&Lane, &mut Retained), Error>;
+    }
+
+    impl<S: State> Recorder for Stream<S> {
+        fn recorder(&mut self) -> Result<(&Lane, &mut Retained), Error> {
+            let Core { lane, in_flight, .. } = &mut self.core;
+            lane.check()?;
+            Ok((lane, S::retained(lane, in_flight, &mut self.data)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_that_repeats_is_filled_in_one_go() {
+        assert_eq!(Fill::of(&[0; 24]), Fill::Uniform(FillValue::D8(0)));
+        assert_eq!(Fill::of(&[1, 2, 1, 2]), Fill::Uniform(FillValue::D16(u16::from_ne_bytes([1, 2]))));
+        assert_eq!(Fill::of(&1.5f32.to_ne_bytes()), Fill::Uniform(FillValue::D32(1.5f32.to_bits())));
+        assert_eq!(Fill::of(&[7, 7, 7]), Fill::Uniform(FillValue::D8(7)));
+    }
+
+    #[test]
+    fn any_other_element_is_filled_unit_by_unit() {
+        let halves = [1u32, 2].map(FillValue::D32);
+        assert_eq!(Fill::of(bytemuck::bytes_of(&[1u32, 2])), Fill::Strided(halves.to_vec()));
+        assert_eq!(Fill::of(&[1, 2, 3]), Fill::Strided([1, 2, 3].map(FillValue::D8).to_vec()));
+        let pairs = [[1, 2], [3, 4], [5, 6]].map(u16::from_ne_bytes).map(FillValue::D16);
+        assert_eq!(Fill::of(&[1, 2, 3, 4, 5, 6]), Fill::Strided(pairs.to_vec()));
+    }
+}

@@ -1,0 +1,153 @@
+//! `Stream<Idle>`: made, adopted, and left by a capture.
+
+use cudarc::driver::CudaStream;
+
+use super::capturing::{CapturingData, Recording};
+use super::{Core, Stream};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::error::{Error, Misuse, Rejected};
+use crate::runtime::{InFlight, Lane, Retained};
+use crate::state::sealed_state;
+use crate::state::{CanBegin, Capturing, Idle, Instantiated, Mode, Phase, State};
+use crate::sync::Arc;
+
+impl sealed_state::State for Idle {
+    type Data = ();
+
+    const PHASE: Phase = Phase::Idle;
+
+    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, (): &'a mut ()) -> &'a mut Retained {
+        in_flight.retained(lane)
+    }
+}
+
+impl Device {
+    /// Creates a stream, non-blocking: the legacy default stream leaves it alone.
+    ///
+    /// # Errors
+    /// [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
+    ///
+    /// # References
+    /// [cuStreamCreate](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
+    #[doc(alias = "cuStreamCreate")]
+    pub fn stream(&self) -> Result<Stream<Idle>, Error> {
+        self.take_parked()?;
+        self.check_tracking()?;
+        // SAFETY: (1) `self` keeps the context alive.
+        #[expect(unsafe_code, reason = "the dry run asks for a living context")]
+        unsafe { self.driver().stream_create_dry_run(self.handle()) }?;
+        Ok(self.claim(&self.context().new_stream()?)?)
+    }
+
+    /// Takes an engine's own stream, so that its work can be captured and replayed on it.
+    ///
+    /// The stream must be of this device's [`CudaContext`](cudarc::driver::CudaContext) itself: adopt that first
+    /// ([`Device::adopt`]).
+    ///
+    /// # Errors
+    /// The stream comes back with: [`Misuse::DefaultStream`] for the legacy and the per-thread default stream,
+    /// [`Misuse::WrongContext`], [`Misuse::EventTracking`], [`Misuse::StreamInUse`] if it is adopted already.
+    ///
+    /// # Safety
+    /// The engine's clones of the stream stay usable, so it has to keep what the types would otherwise see to:
+    /// 1. While a capture is open on the returned stream, others enqueue nothing on it, or see to it that what they
+    ///    enqueue outlives the graph.
+    /// 2. Others begin no capture on it.
+    #[expect(unsafe_code, reason = "it is for the caller to keep the engine's clones in check")]
+    pub unsafe fn adopt_stream(&self, stream: Arc<CudaStream>) -> Result<Stream<Idle>, Rejected<Arc<CudaStream>>> {
+        self.check_tracking().and_then(|()| self.claim(&stream)).map_err(|misuse| Rejected::new(stream, misuse))
+    }
+
+    fn claim(&self, stream: &Arc<CudaStream>) -> Result<Stream<Idle>, Misuse> {
+        if StreamHandle::of(stream).is_default() {
+            return Err(Misuse::DefaultStream);
+        }
+        if !Arc::ptr_eq(stream.context(), self.context()) {
+            return Err(Misuse::WrongContext { what: "CudaContext of the device" });
+        }
+        let (lane, claim) = Lane::new(self, stream)?;
+        Ok(Stream { data: (), core: Core::new(lane, claim) })
+    }
+}
+
+impl<S: State> Stream<S> {
+    /// Begins a capture: from here on, what is enqueued is recorded and does not run.
+    ///
+    /// Before: waits for the stream's earlier work, so that what the graph will use is complete, and reports what an
+    /// earlier drop has parked. The closure form, [`capture`](Self::capture), cannot be left open.
+    ///
+    /// # Errors
+    /// Still `Idle`, with: [`Parked`](crate::Parked); [`Misuse::EventTracking`] if somebody has turned tracking on;
+    /// [`Misuse::AlreadyCapturing`] if other code is capturing on the stream; [`DriverError`](crate::DriverError) if
+    /// earlier work has faulted or the driver refuses; [`Poisoned`](crate::Poisoned).
+    ///
+    /// # References
+    /// [cuStreamBeginCapture](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
+    #[doc(alias = "cuStreamBeginCapture")]
+    pub fn begin<M: Mode>(self, _mode: M) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>>
+    where
+        S: CanBegin,
+    {
+        S::begin(self)
+    }
+
+    /// Captures what `body` enqueues, and instantiates it. The capture ends on success, error and panic.
+    ///
+    /// `body` may return any error of this crate with `?`, cudarc's too; for others there is [`Error::from_body`].
+    ///
+    /// # Errors
+    /// Still `Idle`, with what [`begin`](Self::begin) or [`end`](Self::end) would return; or the body's own error, or both
+    /// the body's and the end's in a [`CaptureFailure`](crate::CaptureFailure). If the body panics, the capture is ended
+    /// and the panic goes on; the stream is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (a, b) = (stream.buffer_from(&[1u32, 2, 3])?, stream.alloc(3)?);
+    /// let mut published = stream.capture(ThreadLocal, |c| c.copy(&a, &b))?.publish()?;
+    /// published.replay()?;
+    /// assert_eq!(published.read(&b)?, [1, 2, 3]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    pub fn capture<M: Mode>(
+        self,
+        mode: M,
+        body: impl FnOnce(&mut Stream<Capturing<M>>) -> Result<(), Error>,
+    ) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>>
+    where
+        S: CanBegin,
+    {
+        let mut capturing = self.begin(mode)?;
+        match body(&mut capturing) {
+            Ok(()) => capturing.end(),
+            Err(error) => Err(sealed_state::End::fail(capturing, error)),
+        }
+    }
+}
+
+impl sealed_state::Begin for Idle {
+    fn begin<M: Mode>(mut stream: Stream<Self>) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>> {
+        match stream.open_capture::<M>() {
+            Ok(recording) => {
+                let Stream { data: from, core } = stream;
+                Ok(Stream { data: CapturingData { recording, from, _affinity: M::Affinity::default() }, core })
+            }
+            Err(error) => Err(Rejected::new(stream, error)),
+        }
+    }
+}
+
+impl Stream<Idle> {
+    fn open_capture<M: Mode>(&mut self) -> Result<Recording, Error> {
+        let lane = &self.core.lane;
+        lane.prepare_capture()?;
+        self.core.in_flight.let_go(lane);
+        Ok(Recording::begin(lane, M::MODE)?)
+    }
+}
+
+static_assertions::assert_impl_all!(Stream<Idle>: Send);

@@ -1,0 +1,134 @@
+//! The typed stream: one file a state, and what the states share.
+
+mod capturing;
+mod enqueue;
+mod idle;
+mod instantiated;
+mod published;
+mod resting;
+
+use std::fmt;
+
+pub use enqueue::Enqueue;
+
+use crate::device::Device;
+use crate::error::{DriverError, Error};
+use crate::runtime::{CapturePolicy, Claim, InFlight, Lane};
+use crate::state::State;
+use crate::sync::Arc;
+
+/// A CUDA stream in state `S`: [`Idle`](crate::Idle), [`Capturing`](crate::Capturing),
+/// [`Instantiated`](crate::Instantiated) or [`Published`](crate::Published).
+///
+/// The state decides which methods there are. A transition takes the stream and returns it in the next state; if it
+/// fails, [`Rejected`](crate::Rejected) holds the error and the stream in the state that the driver has really left it
+/// in. Work is enqueued through [`Enqueue`], in every state: on a capturing stream it is recorded, on any other it runs.
+///
+/// | transition | from | to | on failure you hold |
+/// |---|---|---|---|
+/// | [`begin`](Self::begin) | `Idle` | `Capturing` | `Idle` |
+/// | [`end`](Self::end) | `Capturing` | `Instantiated` | `Idle` |
+/// | [`abort`](Self::abort) | `Capturing<M, From>` | `From` | – (cannot fail) |
+/// | [`capture`](Self::capture) | `Idle` | `Instantiated` | `Idle` |
+/// | [`publish`](Self::publish) | `Instantiated` | `Published` | `Instantiated` |
+/// | [`discard`](Self::discard) | `Instantiated` | `Idle` | `Idle`, poisoned |
+/// | [`reset`](Self::reset) | `Published` | `Idle` | `Idle`, poisoned |
+///
+/// # Dropping
+/// | state | what dropping does |
+/// |---|---|
+/// | `Idle` | waits for the work enqueued through it, lets go of what that used |
+/// | `Capturing` | ends the capture and discards what was recorded, then as the state it began in |
+/// | `Instantiated` | drains, destroys the graph, lets go of what it used |
+/// | `Published` | as [`reset`](Self::reset): retires the generation, drains, destroys, lets go |
+///
+/// Then the CUDA stream is destroyed, unless an engine still holds it. A drop never panics; an error of it is reported
+/// by the next `begin` on the device.
+#[must_use = "dropping a stream ends what it has: a capture is discarded, a graph is destroyed"]
+pub struct Stream<S: State> {
+    /// First, so that it is dropped first: it ends the capture or destroys the graph.
+    data: S::Data,
+    core: Core,
+}
+
+/// What a stream has in every state.
+struct Core {
+    lane: Arc<Lane>,
+    policy: CapturePolicy,
+    in_flight: InFlight,
+    _claim: Claim,
+}
+
+impl Core {
+    fn new(lane: Arc<Lane>, claim: Claim) -> Self {
+        Self { lane, policy: CapturePolicy::new(), in_flight: InFlight::default(), _claim: claim }
+    }
+
+    /// Drains, and lets go of what eager work used.
+    fn drain(&mut self) -> Result<(), DriverError> {
+        self.lane.drain()?;
+        self.in_flight.let_go(&self.lane);
+        Ok(())
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if !self.in_flight.is_empty()
+            && let Err(cause) = self.drain()
+        {
+            self.in_flight.keep_for_good();
+            self.lane.device().park(Err(cause));
+        }
+    }
+}
+
+/// What the driver says of a stream's capture. For diagnosis: the types say what is legal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CaptureStatus {
+    /// `CU_STREAM_CAPTURE_STATUS_NONE`: not capturing.
+    None,
+    /// `CU_STREAM_CAPTURE_STATUS_ACTIVE`: capturing.
+    Active,
+    /// `CU_STREAM_CAPTURE_STATUS_INVALIDATED`: capturing, but a call that was not permitted has spoilt it; ending it
+    /// will say so.
+    Invalidated,
+    /// A status that this crate does not know, by the driver's number.
+    Other(u32),
+}
+
+impl<S: State> Stream<S> {
+    /// The device that the stream is on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.core.lane.device()
+    }
+
+    /// Asks the driver for the stream's capture status. In any state; changes nothing.
+    ///
+    /// # Errors
+    /// [`DriverError`](crate::DriverError): after a device fault, that fault.
+    ///
+    /// # References
+    /// [cuStreamIsCapturing](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
+    #[doc(alias = "cuStreamIsCapturing")]
+    pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
+        Ok(match self.core.lane.capture_status()? {
+            0 => CaptureStatus::None,
+            1 => CaptureStatus::Active,
+            2 => CaptureStatus::Invalidated,
+            other => CaptureStatus::Other(other),
+        })
+    }
+}
+
+impl<S: State> fmt::Debug for Stream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("state", &S::PHASE)
+            .field("device", self.device())
+            .field("stream", &self.core.lane.handle())
+            .finish_non_exhaustive()
+    }
+}

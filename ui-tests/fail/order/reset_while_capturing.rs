@@ -1,0 +1,9 @@
+//! rule: a capture is aborted; only a published graph is reset
+
+use dacapo::{Capturing, Error, Idle, Stream};
+
+fn give_up(stream: Stream<Capturing>) -> Result<Stream<Idle>, Error> {
+    Ok(stream.reset()?)
+}
+
+fn main() {}

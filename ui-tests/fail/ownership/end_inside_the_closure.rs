@@ -1,0 +1,13 @@
+//! rule: the closure form ends the capture itself
+
+use dacapo::{Enqueue, Error, Idle, Instantiated, Stream, ThreadLocal};
+
+fn capture(stream: Stream<Idle>) -> Result<Stream<Instantiated>, Error> {
+    Ok(stream.capture(ThreadLocal, |capturing| {
+        capturing.host(|| ())?;
+        capturing.end()?;
+        Ok(())
+    })?)
+}
+
+fn main() {}

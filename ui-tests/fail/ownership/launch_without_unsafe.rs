@@ -1,0 +1,9 @@
+//! rule: what a kernel does with its arguments is for the caller to vouch for
+
+use dacapo::{Buffer, Enqueue, Error, Idle, Kernel, LaunchConfig, Stream};
+
+fn launch(stream: &mut Stream<Idle>, kernel: &Kernel, data: &Buffer<f32>) -> Result<(), Error> {
+    stream.launch(kernel, LaunchConfig::new(1, 32), (data, 4u32))
+}
+
+fn main() {}

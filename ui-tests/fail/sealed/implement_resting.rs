@@ -1,0 +1,9 @@
+//! rule: which states rest is the driver's to say
+
+use dacapo::Resting;
+
+struct Paused;
+
+impl Resting for Paused {}
+
+fn main() {}
