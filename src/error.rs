@@ -78,9 +78,7 @@ impl Error {
             Self::Driver(error) | Self::Module(error, _) => Some(error.code),
             Self::Parked(parked) => Some(parked.error.code),
             Self::Poisoned(poisoned) => Some(poisoned.cause.code),
-            Self::Capture(failure) => {
-                failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code))
-            }
+            Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
             _ => None,
         }
     }
@@ -243,7 +241,9 @@ impl StdError for DriverError {}
 #[non_exhaustive]
 pub enum Unavailable {
     /// No driver library could be loaded.
-    #[error("no CUDA driver library found (libcuda.so, or nvcuda.dll); install the NVIDIA driver, or the simulated one")]
+    #[error(
+        "no CUDA driver library found (libcuda.so, or nvcuda.dll); install the NVIDIA driver, or the simulated one"
+    )]
     NoLibrary,
     /// The driver library lacks a call that this crate needs.
     #[error("the CUDA driver has no {0}: it is older than CUDA 12.0")]
@@ -333,10 +333,14 @@ fn meaning_of_end(code: DriverCode) -> Option<&'static str> {
 #[non_exhaustive]
 pub enum Refusal {
     /// Nothing was recorded: the work went to another stream, or there was none.
-    #[error("the captured graph is empty: the work went to another stream, or there was none (CapturePolicy::allow_empty)")]
+    #[error(
+        "the captured graph is empty: the work went to another stream, or there was none (CapturePolicy::allow_empty)"
+    )]
     Empty,
     /// Memory was allocated or freed inside the capture.
-    #[error("the captured graph allocates memory ({allocations} allocation and {frees} free nodes): allocate before the capture (CapturePolicy::memory_nodes)")]
+    #[error(
+        "the captured graph allocates memory ({allocations} allocation and {frees} free nodes): allocate before the capture (CapturePolicy::memory_nodes)"
+    )]
     MemoryNodes {
         /// Allocation nodes in the graph.
         allocations: usize,

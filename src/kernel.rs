@@ -192,11 +192,7 @@ impl LaunchConfig {
 
 impl From<cudarc::driver::LaunchConfig> for LaunchConfig {
     fn from(config: cudarc::driver::LaunchConfig) -> Self {
-        Self {
-            grid: config.grid_dim.into(),
-            block: config.block_dim.into(),
-            shared_bytes: config.shared_mem_bytes,
-        }
+        Self { grid: config.grid_dim.into(), block: config.block_dim.into(), shared_bytes: config.shared_mem_bytes }
     }
 }
 

@@ -28,7 +28,7 @@ pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
 pub use pinned::{HostMemory, Pinned};
 pub use runtime::{CapturePolicy, FailStop, MemoryNodes, Replayer, Token};
 pub use state::{
-    CanBegin, CanEnd, CanPublish, Capturing, Global, HasPublished, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt,
-    Published, Relaxed, Resting, State, ThreadLocal,
+    CanBegin, CanEnd, CanPublish, Capturing, Global, HasPublished, Idle, Instantiated, Mode,
+    MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State, ThreadLocal,
 };
 pub use stream::{CaptureStatus, Enqueue, Stream};

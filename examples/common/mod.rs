@@ -29,7 +29,8 @@ pub fn choose_driver(choice: &str) -> Result<&'static str, Box<dyn Error>> {
             Ok(_) => Ok("CUDA driver"),
             Err(dacapo::Error::Unavailable(Unavailable::NoLibrary)) => choose_driver("sim"),
             Err(_) => {
-                let anew = Command::new(env::current_exe()?).args(env::args_os().skip(1)).env(VARIABLE, "sim").status()?;
+                let anew =
+                    Command::new(env::current_exe()?).args(env::args_os().skip(1)).env(VARIABLE, "sim").status()?;
                 exit(anew.code().unwrap_or(1))
             }
         },

@@ -106,7 +106,10 @@ fn check_lengths(prompt: &[u8], tokens: usize) -> Result<(), Box<dyn Error>> {
     }
     match CONTEXT.checked_sub(prompt.len()) {
         Some(room) if tokens <= room => Ok(()),
-        Some(room) => Err(format!("{tokens} tokens after a prompt of {} bytes: the context has room for {room}", prompt.len()).into()),
+        Some(room) => {
+            Err(format!("{tokens} tokens after a prompt of {} bytes: the context has room for {room}", prompt.len())
+                .into())
+        }
         None => Err(format!("the prompt is too long: the context holds {CONTEXT} bytes").into()),
     }
 }
@@ -175,11 +178,16 @@ impl Report {
     /// Whether both ways gave the same, and the device ran what was asked of it.
     fn check(&self) -> Result<(), Box<dyn Error>> {
         if self.eager.tokens != self.replayed.tokens {
-            return Err(format!("tokens differ: eager {:?}, replayed {:?}", self.eager.tokens, self.replayed.tokens).into());
+            return Err(
+                format!("tokens differ: eager {:?}, replayed {:?}", self.eager.tokens, self.replayed.tokens).into()
+            );
         }
         if self.replays != self.replayed.steps || self.counted != self.eager.steps + self.replays {
             let (asked, replays, counted) = (self.eager.steps + self.replayed.steps, self.replays, self.counted);
-            return Err(format!("{asked} steps were asked for, the driver took {replays} replays, the device counted {counted}").into());
+            return Err(format!(
+                "{asked} steps were asked for, the driver took {replays} replays, the device counted {counted}"
+            )
+            .into());
         }
         Ok(())
     }
@@ -193,7 +201,10 @@ impl Report {
         println!("eager:             {eager:.1} µs per token");
         println!("replayed:          {replayed:.1} µs per token ({:.2} times as fast)", eager / replayed);
         println!("captures, replays: 1, {}", self.replays);
-        println!("device counter:    {} steps ({} eager, {} replayed)", self.counted, self.eager.steps, self.replayed.steps);
+        println!(
+            "device counter:    {} steps ({} eager, {} replayed)",
+            self.counted, self.eager.steps, self.replayed.steps
+        );
         if self.check().is_ok() {
             println!("ok: {} tokens, eager == replay", self.replayed.tokens.len());
         }

@@ -73,11 +73,7 @@ impl Driver {
     }
 
     /// `cuDeviceGetAttribute`.
-    pub(crate) fn device_get_attribute(
-        &self,
-        attribute: DeviceAttribute,
-        device: c_int,
-    ) -> Result<c_int, DriverError> {
+    pub(crate) fn device_get_attribute(&self, attribute: DeviceAttribute, device: c_int) -> Result<c_int, DriverError> {
         let mut value: c_int = 0;
         // SAFETY: a live out-pointer; a bad device is an error, not undefined.
         let code = unsafe { (self.device_get_attribute.call)(&raw mut value, attribute as u32, device) };

@@ -127,9 +127,7 @@ impl Driver {
         let (call, extra) = (self.launch_kernel.call, ptr::null_mut());
         // SAFETY: (1), (2), (3), (4); `extra` is not used when arguments are given.
         let code = unsafe {
-            call(
-                function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream.0, arguments, extra,
-            )
+            call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream.0, arguments, extra)
         };
         self.check(self.launch_kernel.name, code)
     }

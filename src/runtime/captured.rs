@@ -32,7 +32,12 @@ struct Holdings {
 
 impl Captured {
     /// Instantiates `graph`, if the policy takes it.
-    pub(crate) fn new(lane: &Arc<Lane>, policy: CapturePolicy, retained: Retained, graph: Graph) -> Result<Self, Error> {
+    pub(crate) fn new(
+        lane: &Arc<Lane>,
+        policy: CapturePolicy,
+        retained: Retained,
+        graph: Graph,
+    ) -> Result<Self, Error> {
         // Bound anew, so that on an early return the half-made graph goes before what its nodes use.
         let graph = graph;
         let census = graph.census()?;

@@ -18,7 +18,7 @@ use cudarc::driver::CudaStream;
 use super::host::HostPanic;
 use super::slots::Slots;
 use crate::device::Device;
-use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
+use crate::driver::{CaptureMode, ContextHandle, Driver, ExecutableHandle, StreamHandle};
 use crate::error::{DriverError, Error, Misuse, Poisoned};
 use crate::graph::Graph;
 use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
@@ -54,7 +54,7 @@ pub struct Lane {
     /// Keeps the stream alive.
     stream: Arc<CudaStream>,
     handle: StreamHandle,
-    pub(crate) slots: Mutex<Slots>,
+    pub(crate) slots: Mutex<Slots<ExecutableHandle>>,
     poisoned: OnceLock<Poisoned>,
     host_panic: Arc<HostPanic>,
 }

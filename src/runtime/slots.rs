@@ -8,7 +8,6 @@
 
 use std::fmt;
 
-use crate::driver::ExecutableHandle;
 use crate::error::{Misuse, Stale};
 
 /// Names exactly one published graph, for good: tokens of one stream are never the same for two graphs.
@@ -35,29 +34,29 @@ impl fmt::Display for Token {
     }
 }
 
-/// A published executable.
-pub(crate) struct Live {
-    pub(crate) executable: ExecutableHandle,
+/// A published executable, of whatever type `E` the driver layer calls one.
+pub(crate) struct Live<E> {
+    pub(crate) executable: E,
     /// Launches that the driver has taken.
     pub(crate) replays: u64,
     generation: u64,
 }
 
 /// The slots of one lane.
-pub(crate) struct Slots {
+pub(crate) struct Slots<E> {
     owner: u64,
     last_generation: u64,
-    slots: Vec<Option<Live>>,
+    slots: Vec<Option<Live<E>>>,
 }
 
-impl Slots {
+impl<E> Slots<E> {
     /// `owner` is the lane's number, which no other lane has.
     pub(crate) fn new(owner: u64) -> Self {
         Self { owner, last_generation: 0, slots: Vec::new() }
     }
 
     /// Makes `executable` the next generation, in a free slot.
-    pub(crate) fn publish(&mut self, executable: ExecutableHandle) -> Result<Token, Misuse> {
+    pub(crate) fn publish(&mut self, executable: E) -> Result<Token, Misuse> {
         let generation = self.last_generation.checked_add(1).ok_or(Misuse::GenerationsExhausted)?;
         self.last_generation = generation;
         let slot = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
@@ -70,7 +69,7 @@ impl Slots {
 
     /// The graph that the token names, if it is still published.
     #[inline]
-    pub(crate) fn admit(&mut self, token: Token) -> Result<&mut Live, Stale> {
+    pub(crate) fn admit(&mut self, token: Token) -> Result<&mut Live<E>, Stale> {
         let (held, live) = (token.generation, self.slots.get_mut(token.slot).and_then(Option::as_mut));
         match live {
             Some(live) if live.generation == held => Ok(live),
@@ -84,5 +83,57 @@ impl Slots {
         if self.admit(token).is_ok() {
             self.slots[token.slot] = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn executable(slots: &mut Slots<char>, token: Token) -> Option<char> {
+        slots.admit(token).ok().map(|live| live.executable)
+    }
+
+    #[test]
+    fn a_token_admits_its_own_graph_until_that_is_retired() {
+        let mut slots = Slots::new(1);
+        let (a, b) = (slots.publish('a').unwrap(), slots.publish('b').unwrap());
+        assert_eq!((executable(&mut slots, a), executable(&mut slots, b)), (Some('a'), Some('b')));
+        slots.retire(a);
+        assert_eq!((executable(&mut slots, a), executable(&mut slots, b)), (None, Some('b')));
+        slots.retire(a);
+        assert_eq!(executable(&mut slots, b), Some('b'), "retiring twice takes nobody else's slot");
+    }
+
+    #[test]
+    fn a_slot_is_used_again_and_its_old_token_is_stale() {
+        let mut slots = Slots::new(1);
+        let a = slots.publish('a').unwrap();
+        assert_eq!(slots.admit(a).err(), None);
+        slots.retire(a);
+        assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: None }));
+        let b = slots.publish('b').unwrap();
+        assert_eq!((b.slot, b.generation), (a.slot, 2));
+        assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: Some(2) }));
+        slots.retire(a);
+        assert_eq!(executable(&mut slots, b), Some('b'), "a stale token retires nothing");
+    }
+
+    #[test]
+    fn generations_never_repeat() {
+        let mut slots = Slots::new(1);
+        slots.last_generation = u64::MAX - 1;
+        let last = slots.publish('a').unwrap();
+        assert_eq!(last.generation(), u64::MAX);
+        slots.retire(last);
+        assert_eq!(slots.publish('b').err(), Some(Misuse::GenerationsExhausted));
+        assert_eq!(slots.admit(last).err(), Some(Stale { held: u64::MAX, current: None }));
+    }
+
+    #[test]
+    fn a_token_from_nowhere_is_refused() {
+        let mut slots = Slots::<char>::new(1);
+        let elsewhere = Token { owner: 2, slot: 7, generation: 1 };
+        assert_eq!(slots.admit(elsewhere).err(), Some(Stale { held: 1, current: None }));
     }
 }

@@ -5,8 +5,8 @@ use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
 use crate::runtime::{CapturePolicy, Captured, InFlight, Lane, Retained};
-use crate::state::{CanEnd, Capturing, Global, Idle, Instantiated, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::state::sealed_state;
+use crate::state::{CanEnd, Capturing, Global, Idle, Instantiated, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::sync::Arc;
 
 /// What a capturing stream has.

@@ -107,11 +107,7 @@ pub trait Enqueue: sealed::Recorder {
     /// # Errors
     /// [`Misuse::LengthMismatch`], [`Misuse::WrongContext`].
     #[doc(alias = "cuMemcpyHtoDAsync")]
-    fn upload<T: Pod>(
-        &mut self,
-        source: &(impl HostMemory<T> + ?Sized),
-        destination: &Buffer<T>,
-    ) -> Result<(), Error> {
+    fn upload<T: Pod>(&mut self, source: &(impl HostMemory<T> + ?Sized), destination: &Buffer<T>) -> Result<(), Error> {
         let source = source.pinned();
         check_lengths(source.len(), destination.len())?;
         let (lane, retained) = self.recorder()?;
@@ -278,7 +274,8 @@ enum Fill {
 
 impl Fill {
     fn of(bytes: &[u8]) -> Self {
-        let repeats = |period: usize| bytes.len().is_multiple_of(period) && bytes.chunks(period).all(|c| c == &bytes[..period]);
+        let repeats =
+            |period: usize| bytes.len().is_multiple_of(period) && bytes.chunks(period).all(|c| c == &bytes[..period]);
         match [1, 2, 4].into_iter().find(|&period| repeats(period)) {
             Some(period) => Self::Uniform(unit(&bytes[..period])),
             None => Self::Strided(bytes.chunks(bytes.len() / units_of(bytes.len())).map(unit).collect()),

@@ -120,7 +120,12 @@ impl<S: State> Stream<S> {
     }
 
     /// Checks a transfer, and keeps its buffer in flight.
-    fn check_transfer<T: Pod>(&mut self, source_len: usize, destination_len: usize, buffer: &Buffer<T>) -> Result<(), Error> {
+    fn check_transfer<T: Pod>(
+        &mut self,
+        source_len: usize,
+        destination_len: usize,
+        buffer: &Buffer<T>,
+    ) -> Result<(), Error> {
         self.core.lane.check()?;
         if source_len != destination_len {
             return Err(Misuse::LengthMismatch { source_len, destination_len }.into());

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Gathers test binaries, examples and benches into a folder, stripped, with a script that runs them: for a machine that has a
+# GPU but no Rust. Usage: scripts/pack.sh DIR; there: DIR/run.sh [test|examples|bench|sanitizer]...
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:?usage: scripts/pack.sh DIR}
+rm -rf "$out"
+mkdir -p "$out/tests"
+
+# No debug information, and symbols stripped: the folder is to be small.
+export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=true CARGO_PROFILE_BENCH_STRIP=true
+executables() { # FILTER, cargo arguments: the paths of what cargo built
+    local filter=$1
+    shift
+    cargo "$@" --message-format=json-render-diagnostics | python3 -c '
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable") and eval(sys.argv[1], {"m": message, "kind": message["target"]["kind"][0]}):
+        print(message["target"]["name"], message["executable"])' "$filter"
+}
+
+# The ui-tests need a compiler and the simulator's own tests need no GPU; both stay here.
+executables 'kind == "test" and m["target"]["name"] != "ui" or kind == "lib"' test --no-run -p dacapo | while read -r name path; do
+    cp "$path" "$out/tests/$name"
+done
+executables 'kind == "example"' build --release --examples -p dacapo | while read -r name path; do
+    cp "$path" "$out/$name"
+done
+cp "$out/decode_loop" "$out/tests/decode_loop.example"
+executables 'kind == "bench"' bench --no-run -p dacapo | while read -r name path; do
+    cp "$path" "$out/bench_$name"
+done
+strip "$out"/tests/* "$out"/bench_*
+cp scripts/run-packed.sh "$out/run.sh"
+git describe --always --dirty >"$out/revision"
+du -sh "$out"

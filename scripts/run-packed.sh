@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Runs what scripts/pack.sh has gathered, on the machine's own CUDA driver. Usage: run.sh [test|examples|bench|sanitizer]...
+# Prints every command's output, and the test runners' counts at the end. Fails if anything did.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+export DACAPO_DRIVER=cuda
+status=0
+summary=""
+
+check() { # NAME, command...
+    local name=$1
+    shift
+    echo "== $name"
+    "$@" 2>&1 | tee "/tmp/dacapo-$name.log"
+    local result=${PIPESTATUS[0]}
+    local counts
+    counts=$(grep '^test result' "/tmp/dacapo-$name.log" || true)
+    summary+="$name: exit $result ${counts}"$'\n'
+    [ "$result" -eq 0 ] || status=1
+}
+
+stage_test() {
+    local binary
+    for binary in "$here"/tests/*; do
+        case $binary in *.example) continue ;; esac
+        # One at a time: they share a device, and some restrain every thread.
+        check "test-$(basename "$binary")" timeout 120 "$binary" --test-threads=1
+    done
+}
+
+stage_examples() {
+    check 01_capture_and_replay "$here/01_capture_and_replay"
+    check decode_loop "$here/decode_loop" --tokens 64
+    check decode_loop-json "$here/decode_loop" --prompt "Da capo" --tokens 200 --json
+}
+
+stage_bench() {
+    check bench_replay "$here/bench_replay" --rounds 2000
+    check bench_replay-again "$here/bench_replay" --rounds 2000
+}
+
+stage_sanitizer() {
+    local sanitizer
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    check sanitizer-memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 9 "$here/decode_loop" --prompt ab --tokens 8
+    check sanitizer-example "$sanitizer" --tool memcheck --leak-check full --error-exitcode 9 "$here/01_capture_and_replay"
+}
+
+cat "$here/revision"
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+for stage in "${@:-test}"; do
+    "stage_$stage"
+done
+echo "== summary"
+printf '%s' "$summary"
+exit "$status"

