@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{name:<26} {nanos:8.1} ns  {:+7.1} ns  × {:.3}", nanos - medians[0], nanos / medians[0]);
     }
     drop(graph);
-    published.reset()?;
+    drop(published.reset()?);
     Ok(())
 }
 

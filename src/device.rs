@@ -68,11 +68,13 @@ impl Device {
         let number = number.ok_or(Unavailable::NoSuchDevice { ordinal, count })?;
         let device = driver.device_get(number)?;
         // cudarc is about to make the same call; this one sees an error first, whatever its code.
-        driver.primary_ctx_retain(device)?;
-        let context = CudaContext::new(ordinal);
+        let primary = driver.primary_ctx_retain(device)?;
+        // cudarc binds the context to the thread; where it is current already, the thread is left as it was.
+        // SAFETY: (1) retained a line ago.
+        let context = unsafe { driver.with_context(primary, || Ok(CudaContext::new(ordinal))) };
         // SAFETY: (1) the reference retained above; cudarc holds its own by now, or has failed to get one.
         unsafe { driver.primary_ctx_release(device) }?;
-        let context = context?;
+        let context = context??;
         // SAFETY: nothing has been allocated in this context object, so no slice of it relies on events. From here on
         // work is ordered as this crate orders it: `Buffer`s are freed once nothing uses them any more.
         unsafe { context.disable_event_tracking() };

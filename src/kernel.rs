@@ -6,6 +6,7 @@ use std::ffi::{CString, c_void};
 use std::fmt;
 
 use bytemuck::Pod;
+use smallvec::SmallVec;
 
 use crate::buffer::{Allocation, Buffer};
 use crate::device::Device;
@@ -89,7 +90,7 @@ impl Module {
         // SAFETY: (1) `self` keeps the module loaded.
         let function = unsafe { driver.module_get_function(self.0.handle, &c_name) }?;
         // SAFETY: (1) as above.
-        let parameters = unsafe { driver.func_param_sizes(function) }.map(Into::into);
+        let parameters = unsafe { driver.func_param_sizes(function) }?.map(Into::into);
         Ok(Kernel { module: self.0.clone(), function, name: name.into(), parameters })
     }
 }
@@ -215,12 +216,16 @@ impl From<cudarc::driver::LaunchConfig> for LaunchConfig {
 #[derive(Clone, Default)]
 pub struct Arguments {
     /// The values one after the other, each from a new word on.
-    words: Vec<u64>,
+    words: Inline<u64>,
     /// Where in `words` each value begins.
-    starts: Vec<usize>,
-    sizes: Vec<usize>,
-    allocations: Vec<Arc<Allocation>>,
+    starts: Inline<usize>,
+    /// How many bytes each value has.
+    sizes: Inline<usize>,
+    allocations: Inline<Arc<Allocation>>,
 }
+
+/// Room for the arguments of most kernels without an allocation.
+type Inline<T> = SmallVec<[T; 16]>;
 
 impl Arguments {
     /// None yet.
@@ -252,7 +257,7 @@ impl Arguments {
     }
 
     /// One pointer a value, as `cuLaunchKernel` wants them. Valid until `self` changes.
-    pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
+    pub(crate) fn pointers(&mut self) -> Inline<*mut c_void> {
         let base = self.words.as_mut_ptr();
         self.starts.iter().map(|&start| base.wrapping_add(start).cast()).collect()
     }
@@ -335,7 +340,7 @@ mod tests {
     #[test]
     fn arguments_keep_their_bytes_and_order() {
         let mut arguments = Arguments::from((1u8, 0.5f32, [1u64, 2, 3], -1i16));
-        assert_eq!(arguments.sizes, [1, 4, 24, 2]);
+        assert_eq!(arguments.sizes[..], [1, 4, 24, 2]);
         let pointers = arguments.pointers();
         // SAFETY: each pointer is to a value of the type and size that was pushed, in live storage.
         let values = unsafe {

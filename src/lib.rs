@@ -1,4 +1,45 @@
 //! Capture a CUDA graph once, and replay it from the beginning.
+//!
+//! A [`Stream`] moves through states that are types, so that beginning, ending, publishing, replaying and resetting a capture can
+//! only be written in the orders that the driver takes:
+//!
+//! ```text
+//!             begin                end                  publish
+//!    Idle ───────────▶ Capturing ───────▶ Instantiated ─────────▶ Published
+//!     ▲ ▲                  ┆                │                        │
+//!     │ └┄┄ abort, drop, ┄┄┘                │                        │
+//!     │     any failure                     │                        │
+//!     ├───────────── discard ───────────────┘                        │
+//!     └───────────────────────── reset ──────────────────────────────┘
+//! ```
+//!
+//! What is enqueued on a capturing stream is recorded; on any other it runs ([`Enqueue`]). A published graph is replayed from
+//! any thread ([`Replayer`]). What a graph names is kept alive until it is destroyed and its work has finished.
+//!
+//! ```
+//! # dacapo_sim::install().unwrap();
+//! use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
+//!
+//! let device = Device::open(0)?;
+//! let mut stream = device.stream()?;
+//! let scale = device.load_ptx(include_str!("../kernels/basic.ptx"))?.kernel("scale_f32")?;
+//! let x = stream.buffer_from(&[1.0f32; 256])?;
+//!
+//! let captured = stream.capture(ThreadLocal, |c| {
+//!     // SAFETY: scale_f32(data, factor, n), over as many elements as the buffer holds.
+//!     unsafe { c.launch(&scale, LaunchConfig::for_elements(256), (&x, 2.0f32, 256u32)) }
+//! })?;
+//! let mut published = captured.publish()?;
+//! for _ in 0..3 {
+//!     published.replay()?;
+//! }
+//! assert_eq!(published.read(&x)?[0], 8.0);
+//! # Ok::<(), dacapo::Error>(())
+//! ```
+//!
+//! The examples in this documentation run on the simulated driver, `dacapo-sim`: the same code, with `dacapo_sim::install()` before
+//! it. [`manual`] holds the longer texts.
+
 #![deny(unsafe_code)]
 #![deny(clippy::disallowed_types, clippy::multiple_unsafe_ops_per_block)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -9,6 +50,7 @@ mod driver;
 mod error;
 mod graph;
 mod kernel;
+pub mod manual;
 mod pinned;
 mod runtime;
 mod state;
@@ -32,3 +74,8 @@ pub use state::{
     MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State, ThreadLocal,
 };
 pub use stream::{CaptureStatus, Enqueue, Stream};
+
+/// The code in the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -183,7 +183,7 @@ impl Mode for Relaxed {}
 /// What a state has and does, for this crate alone.
 pub(crate) mod sealed_state {
     use super::{Capturing, Idle, Instantiated, Mode, Phase, Published};
-    use crate::error::{Error, Rejected};
+    use crate::error::{DriverError, Error, Rejected};
     use crate::runtime::{InFlight, Lane, Publication, Retained};
     use crate::stream::Stream;
 
@@ -199,7 +199,11 @@ pub(crate) mod sealed_state {
         const PHASE: Phase;
 
         /// Where work that is enqueued in this state keeps what it uses.
-        fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, data: &'a mut Self::Data) -> &'a mut Retained;
+        fn retained<'a>(
+            lane: &Lane,
+            in_flight: &'a mut InFlight,
+            data: &'a mut Self::Data,
+        ) -> Result<&'a mut Retained, DriverError>;
     }
 
     pub trait Begin: super::State {

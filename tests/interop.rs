@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{on_device, on_two_devices};
+use common::{on_device, on_devices};
 use dacapo::cudarc::driver::CudaContext;
 use dacapo::{Device, Enqueue, Error, Misuse, Rejected, ThreadLocal};
 
@@ -134,8 +134,11 @@ fn a_slice_is_adopted_without_copying() {
 fn a_slice_that_cannot_be_adopted_comes_back() {
     on_device(|rig| {
         let own = rig.device.context().new_stream().unwrap();
-        let (empty, found) = rejected(rig.device.adopt_slice(own.null::<u32>().unwrap()));
+        // SAFETY: no memory for no elements; leaked below, so nothing is freed.
+        let empty = unsafe { own.upgrade_device_ptr::<u32>(0, 0) };
+        let (empty, found) = rejected(rig.device.adopt_slice(empty));
         assert_eq!((empty.len(), found), (0, Misuse::ZeroLength));
+        empty.leak();
 
         let slice = own.alloc_zeros::<u32>(4).unwrap();
         own.synchronize().unwrap();
@@ -154,7 +157,7 @@ fn a_slice_that_cannot_be_adopted_comes_back() {
 
 #[test]
 fn memory_and_kernels_of_another_device_are_refused() {
-    on_two_devices(2, |rigs| {
+    on_devices(2, |rigs| {
         let (mut here, mut there) = (rigs[0].stream(), rigs[1].stream());
         let (ours, theirs) = (here.alloc::<u32>(1).unwrap(), there.alloc::<u32>(1).unwrap());
         let wrong = |result| matches!(misuse(result), Misuse::WrongContext { .. });

@@ -208,7 +208,7 @@ fn a_joined_fork_is_captured() {
             }
         });
         let mut published = captured.unwrap().publish().unwrap();
-        assert_eq!(published.census().to_string(), "2 memset");
+        assert_eq!(published.census().to_string(), "memset ×2");
         published.replay().unwrap();
         assert_eq!((published.read(&a).unwrap(), published.read(&b).unwrap()), (vec![1; 4], vec![2; 4]));
     });

@@ -257,7 +257,7 @@ fn the_clean_check_can_fail() {
     let device = dacapo::Device::open(63).unwrap();
     let mut stream = device.stream().unwrap();
     let buffer = stream.alloc::<u32>(1).unwrap();
-    let found = std::panic::catch_unwind(|| check_clean(sim));
+    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_clean(sim)));
     assert!(found.is_err(), "a live buffer was not found");
     drop((buffer, stream, device));
     check_clean(sim);

@@ -4,7 +4,7 @@ mod common;
 
 use std::thread;
 
-use common::on_device;
+use common::{on_device, on_device_alone};
 use dacapo::{CaptureStatus, DriverCode, Enqueue, Global, Relaxed, ThreadLocal};
 
 /// An allocation by code that is not ours, on the calling thread.
@@ -20,7 +20,7 @@ fn foreign_alloc(context: &dacapo::cudarc::driver::CudaContext) -> Result<(), da
 
 #[test]
 fn our_allocations_on_other_threads_never_hurt_even_a_global_capture() {
-    on_device(|rig| {
+    on_device_alone(|rig| {
         let mut stream = rig.stream();
         let buffer = stream.alloc::<u32>(1).unwrap();
         let mut capturing = stream.begin(Global).unwrap();
@@ -43,7 +43,7 @@ fn our_allocations_on_other_threads_never_hurt_even_a_global_capture() {
 
 #[test]
 fn foreign_allocations_break_a_global_capture_with_a_typed_error() {
-    on_device(|rig| {
+    on_device_alone(|rig| {
         let mut stream = rig.stream();
         let buffer = stream.alloc::<u32>(1).unwrap();
         let mut capturing = stream.begin(Global).unwrap();
@@ -116,7 +116,7 @@ fn many_threads_capture_at_once() {
 
 #[test]
 fn a_replay_while_another_stream_captures_is_harmless() {
-    on_device(|rig| {
+    on_device_alone(|rig| {
         let (mut a, b) = (rig.stream(), rig.stream());
         let buffer = a.alloc::<u32>(1).unwrap();
         let published = a.capture(ThreadLocal, |c| c.fill(&buffer, 1)).unwrap().publish().unwrap();
@@ -140,8 +140,11 @@ fn the_thread_s_context_is_left_as_it_was() {
                 assert_eq!(current(), None, "a new thread has none");
                 let buffer = rig.device.pinned::<u32>(1).unwrap();
                 let module = rig.module();
+                let stream = rig.stream();
+                assert_eq!(current(), None);
                 drop((buffer, module));
                 assert_eq!(current(), None);
+                drop(stream);
             });
         });
     });

@@ -7,14 +7,14 @@ use std::process::{Command, exit};
 use dacapo::{Device, Unavailable};
 
 /// The environment variable that names the driver: `auto` (the default), `cuda` or `sim`.
-pub const VARIABLE: &str = "DACAPO_DRIVER";
+pub(crate) const VARIABLE: &str = "DACAPO_DRIVER";
 
 /// Readies the driver called `choice` and says which one it is.
 ///
 /// `cuda` is the driver of this machine, `sim` the simulated one. `auto` is the driver of this machine if it has a device,
 /// and the simulated one otherwise. A process has one driver for its life, so where the machine's driver has been loaded
 /// before it turned out to have no device, the program runs itself anew with `sim`.
-pub fn choose_driver(choice: &str) -> Result<&'static str, Box<dyn Error>> {
+pub(crate) fn choose_driver(choice: &str) -> Result<&'static str, Box<dyn Error>> {
     match choice {
         "sim" => {
             dacapo_sim::install()?;
@@ -39,6 +39,6 @@ pub fn choose_driver(choice: &str) -> Result<&'static str, Box<dyn Error>> {
 }
 
 /// What [`VARIABLE`] says.
-pub fn choice_from_environment() -> String {
+pub(crate) fn choice_from_environment() -> String {
     env::var(VARIABLE).unwrap_or_else(|_| "auto".into())
 }

@@ -135,7 +135,7 @@ fn decode(driver: &'static str, device: &Device, prompt: &[u8], tokens: usize) -
     bar.finish_and_clear();
 
     let (replays, counted) = (published.replays(), model.steps(&mut published)?);
-    published.reset()?;
+    drop(published.reset()?);
     Ok(Report { driver, device: device.name().into(), nodes, kernels, eager, replayed, replays, counted })
 }
 

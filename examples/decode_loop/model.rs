@@ -12,7 +12,7 @@ const HEADS: usize = 4;
 const HEAD_DIM: usize = WIDTH / HEADS;
 const HIDDEN: usize = 344;
 /// Positions that the key and value caches hold.
-pub const CONTEXT: usize = 256;
+pub(crate) const CONTEXT: usize = 256;
 const EPSILON: f32 = 1e-5;
 /// The threads of a block; what the reducing kernels want.
 const BLOCK: u32 = 128;
@@ -58,7 +58,7 @@ struct Kernels {
 }
 
 /// The model, its state on the device, and the words through which the host talks to it.
-pub struct Model {
+pub(crate) struct Model {
     kernels: Kernels,
     embedding: Buffer<f32>,
     cos_sin: Buffer<f32>,
@@ -75,7 +75,7 @@ pub struct Model {
 
 impl Model {
     /// Loads the kernels, and makes weights from `seed`.
-    pub fn new<S: State + Resting>(device: &Device, stream: &mut Stream<S>, seed: u64) -> Result<Self, Error> {
+    pub(crate) fn new<S: State + Resting>(device: &Device, stream: &mut Stream<S>, seed: u64) -> Result<Self, Error> {
         let module = device.load_ptx(PTX)?;
         let kernels = Kernels {
             embed: module.kernel("embed")?,
@@ -118,7 +118,7 @@ impl Model {
     }
 
     /// One step: takes `{token, position}` from the host, and leaves the likeliest next token there.
-    pub fn step(&self, stream: &mut impl Enqueue) -> Result<(), Error> {
+    pub(crate) fn step(&self, stream: &mut impl Enqueue) -> Result<(), Error> {
         let (kernels, act) = (&self.kernels, &self.activations);
         stream.upload(&self.host_input, &self.input)?;
         run(stream, &kernels.embed, blocks(WIDTH), (&self.input, &self.embedding, &act.x, size(WIDTH)))?;
@@ -180,12 +180,12 @@ impl Model {
     }
 
     /// What the next step works on. The step before must have finished.
-    pub fn set_input(&self, token: u8, position: usize) -> Result<(), Error> {
+    pub(crate) fn set_input(&self, token: u8, position: usize) -> Result<(), Error> {
         self.host_input.write(&[u32::from(token), size(position)])
     }
 
     /// What the last step has left. It must have finished.
-    pub fn next_token(&self) -> Result<u8, Error> {
+    pub(crate) fn next_token(&self) -> Result<u8, Error> {
         let mut token = [0];
         self.host_next_token.read(&mut token)?;
         // The kernel returns an index into the vocabulary.
@@ -193,7 +193,7 @@ impl Model {
     }
 
     /// How often the device has run the step, as counted there.
-    pub fn steps<S: State + Resting>(&self, stream: &mut Stream<S>) -> Result<u64, Error> {
+    pub(crate) fn steps<S: State + Resting>(&self, stream: &mut Stream<S>) -> Result<u64, Error> {
         Ok(stream.read(&self.steps)?[0])
     }
 }

@@ -58,7 +58,6 @@ driver_calls! {
         stream_create: c"cuStreamCreate" (*mut CUstream, c_uint);
         stream_destroy: c"cuStreamDestroy_v2" (CUstream);
         stream_synchronize: c"cuStreamSynchronize" (CUstream);
-        stream_query: c"cuStreamQuery" (CUstream);
         stream_is_capturing: c"cuStreamIsCapturing" (CUstream, *mut c_uint);
         stream_begin_capture: c"cuStreamBeginCapture_v2" (CUstream, c_uint);
         stream_end_capture: c"cuStreamEndCapture" (CUstream, *mut CUgraph);

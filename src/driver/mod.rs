@@ -11,7 +11,8 @@
 //! 3. The calls that are "potentially unsafe" while a capture is open (allocation, free, synchronisation of another
 //!    stream, instantiation, destruction, module unloading) run inside [`Driver::relaxed`], so that they never
 //!    break a capture in progress on any thread (driver facts: `exchange.capture_*`, matrix `mx.*`).
-//! 4. The thread's current context is changed only inside [`Driver::with_context`], which puts it back.
+//! 4. The thread's current context is changed only inside [`Driver::with_context`], which puts it back. (cudarc's own drop of
+//!    a stream or context binds the context, if it is the last to go.)
 
 #![allow(unsafe_code)]
 

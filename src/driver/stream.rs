@@ -76,20 +76,6 @@ impl Driver {
         self.check(self.stream_synchronize.name, code)
     }
 
-    /// `cuStreamQuery`: whether everything enqueued so far has finished.
-    ///
-    /// # Safety
-    /// As [`stream_synchronize`](Self::stream_synchronize).
-    pub(crate) unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool, DriverError> {
-        // SAFETY: the caller's conditions.
-        let code = self.relaxed(|| unsafe { (self.stream_query.call)(stream.0) });
-        match self.check(self.stream_query.name, code) {
-            Ok(()) => Ok(true),
-            Err(error) if error.code == crate::DriverCode::NOT_READY => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// `cuStreamIsCapturing`: 0 none, 1 active, 2 invalidated. Changes nothing (matrix `mx.cuStreamIsCapturing`).
     ///
     /// # Safety

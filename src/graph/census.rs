@@ -89,7 +89,7 @@ impl fmt::Display for NodeKind {
 
 /// How many nodes of each kind a graph holds, counted when its capture ended.
 ///
-/// Displays as a line, most basic kind first: `2 kernel, 1 memcpy`.
+/// Displays as a line: `kernel ×2, memcpy ×1`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Census {
     counts: BTreeMap<NodeKind, usize>,
@@ -129,7 +129,7 @@ impl fmt::Display for Census {
         }
         for (position, (kind, count)) in self.iter().enumerate() {
             let separator = if position == 0 { "" } else { ", " };
-            write!(f, "{separator}{count} {kind}")?;
+            write!(f, "{separator}{kind} ×{count}")?;
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ mod tests {
     fn a_census_counts_and_prints_by_kind() {
         let census = Census::of_numbers([2, 0, 0, 77]);
         assert_eq!((census.nodes(), census.count(NodeKind::Kernel), census.count(NodeKind::Host)), (4, 2, 0));
-        assert_eq!(census.to_string(), "2 kernel, 1 memset, 1 kind 77");
+        assert_eq!(census.to_string(), "kernel ×2, memset ×1, kind 77 ×1");
         assert_eq!(Census::default().to_string(), "no nodes");
     }
 }

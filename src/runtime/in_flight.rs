@@ -2,49 +2,37 @@
 
 use super::lane::Lane;
 use super::retained::Retained;
+use crate::error::DriverError;
 
 /// A bag of what pending eager work uses. Emptied when the stream is known to have drained.
-pub struct InFlight {
-    retained: Retained,
-    /// How many things may be in before the driver is asked whether they are still needed.
-    limit: usize,
-}
+#[derive(Default)]
+pub struct InFlight(Retained);
 
-/// Things that are kept before the driver is first asked.
-const FIRST_LIMIT: usize = 256;
-
-impl Default for InFlight {
-    fn default() -> Self {
-        Self { retained: Retained::default(), limit: FIRST_LIMIT }
-    }
-}
+/// So many things may be in before a drain empties the bag, so that a stream that is never synchronised does not keep
+/// everything. A thing that is used again and again counts once.
+const LIMIT: usize = 1024;
 
 impl InFlight {
-    /// Where the next work keeps what it uses. Lets go of what has finished once much has gathered, so that a stream
-    /// that is never synchronised does not keep everything.
-    pub(crate) fn retained(&mut self, lane: &Lane) -> &mut Retained {
-        if self.retained.len() >= self.limit {
-            if matches!(lane.is_drained(), Ok(true)) {
-                self.let_go(lane);
-            } else {
-                self.limit *= 2;
-            }
+    /// Where the next work keeps what it uses.
+    pub(crate) fn retained(&mut self, lane: &Lane) -> Result<&mut Retained, DriverError> {
+        if self.0.len() >= LIMIT {
+            lane.drain()?;
+            self.let_go(lane);
         }
-        &mut self.retained
+        Ok(&mut self.0)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.retained.len() == 0
+        self.0.len() == 0
     }
 
     /// Empties the bag. The lane has drained.
     pub(crate) fn let_go(&mut self, lane: &Lane) {
-        self.limit = FIRST_LIMIT;
-        std::mem::take(&mut self.retained).release(lane.driver());
+        std::mem::take(&mut self.0).release(lane.driver());
     }
 
     /// Never lets go: what may still be running must not lose what it uses.
     pub(crate) fn keep_for_good(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.retained));
+        std::mem::forget(std::mem::take(&mut self.0));
     }
 }

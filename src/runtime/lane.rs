@@ -109,12 +109,6 @@ impl Lane {
         unsafe { self.driver.stream_synchronize(self.handle) }
     }
 
-    /// Whether everything enqueued so far has finished. As [`drain`](Self::drain), without waiting.
-    pub(crate) fn is_drained(&self) -> Result<bool, DriverError> {
-        // SAFETY: as in `drain`.
-        unsafe { self.driver.stream_query(self.handle) }
-    }
-
     /// The driver's own word on whether the stream is capturing: 0 no, 1 yes, 2 invalidated.
     pub(crate) fn capture_status(&self) -> Result<u32, DriverError> {
         // SAFETY: (1) `self` keeps the stream alive.

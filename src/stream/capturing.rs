@@ -81,8 +81,8 @@ impl<M: Mode, From: Resting> sealed_state::State for Capturing<M, From> {
 
     const PHASE: Phase = Phase::Capturing;
 
-    fn retained<'a>(_: &Lane, _: &'a mut InFlight, data: &'a mut Self::Data) -> &'a mut Retained {
-        &mut data.recording.retained
+    fn retained<'a>(_: &Lane, _: &'a mut InFlight, data: &'a mut Self::Data) -> Result<&'a mut Retained, DriverError> {
+        Ok(&mut data.recording.retained)
     }
 }
 

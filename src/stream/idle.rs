@@ -6,7 +6,7 @@ use super::capturing::{CapturingData, Recording};
 use super::{Core, Stream};
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::{Error, Misuse, Rejected};
+use crate::error::{DriverError, Error, Misuse, Rejected};
 use crate::runtime::{InFlight, Lane, Retained};
 use crate::state::sealed_state;
 use crate::state::{CanBegin, Capturing, Idle, Instantiated, Mode, Phase, State};
@@ -17,7 +17,7 @@ impl sealed_state::State for Idle {
 
     const PHASE: Phase = Phase::Idle;
 
-    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, (): &'a mut ()) -> &'a mut Retained {
+    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, (): &'a mut ()) -> Result<&'a mut Retained, DriverError> {
         in_flight.retained(lane)
     }
 }
@@ -37,7 +37,9 @@ impl Device {
         // SAFETY: (1) `self` keeps the context alive.
         #[expect(unsafe_code, reason = "the dry run asks for a living context")]
         unsafe { self.driver().stream_create_dry_run(self.handle()) }?;
-        Ok(self.claim(&self.context().new_stream()?)?)
+        // cudarc binds the context to the thread; where it is current already, the thread is left as it was.
+        let stream = self.with_current(|_| Ok(self.context().new_stream()))??;
+        Ok(self.claim(&stream)?)
     }
 
     /// Takes an engine's own stream, so that its work can be captured and replayed on it.

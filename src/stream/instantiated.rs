@@ -2,7 +2,7 @@
 
 use super::Stream;
 use super::published::PublishedData;
-use crate::error::Rejected;
+use crate::error::{DriverError, Rejected};
 use crate::graph::Census;
 use crate::runtime::{Captured, InFlight, Lane, Publication, Retained};
 use crate::state::sealed_state;
@@ -13,7 +13,7 @@ impl sealed_state::State for Instantiated {
 
     const PHASE: Phase = Phase::Instantiated;
 
-    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, _: &'a mut Captured) -> &'a mut Retained {
+    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, _: &'a mut Captured) -> Result<&'a mut Retained, DriverError> {
         in_flight.retained(lane)
     }
 }

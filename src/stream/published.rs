@@ -1,7 +1,7 @@
 //! `Stream<Published>`: the graph may be replayed, from any thread.
 
 use super::Stream;
-use crate::error::{Error, Rejected};
+use crate::error::{DriverError, Error, Rejected};
 use crate::graph::Census;
 use crate::runtime::{Captured, InFlight, Lane, Publication, Replayer, Retained, Token};
 use crate::state::sealed_state;
@@ -19,7 +19,7 @@ impl sealed_state::State for Published {
 
     const PHASE: Phase = Phase::Published;
 
-    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, _: &'a mut PublishedData) -> &'a mut Retained {
+    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, _: &'a mut PublishedData) -> Result<&'a mut Retained, DriverError> {
         in_flight.retained(lane)
     }
 }

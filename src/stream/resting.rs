@@ -133,7 +133,7 @@ impl<S: State> Stream<S> {
         if !self.device().same_context(buffer.device()) {
             return Err(Misuse::WrongContext { what: "buffer" }.into());
         }
-        self.core.in_flight.retained(&self.core.lane).share(buffer.allocation());
+        self.core.in_flight.retained(&self.core.lane)?.share(buffer.allocation());
         Ok(())
     }
 }

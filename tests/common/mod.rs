@@ -6,19 +6,19 @@
 #![allow(dead_code, reason = "no test binary uses all of it")]
 
 use std::env;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use dacapo::{Device, Idle, Kernel, Module, Stream};
 use dacapo_sim::{Options, SimDevice, Simulator};
 
-pub const BASIC_PTX: &str = include_str!("../../kernels/basic.ptx");
+pub(crate) const BASIC_PTX: &str = include_str!("../../kernels/basic.ptx");
 
 /// More than any test binary has tests.
-const DEVICES: usize = 64;
+const DEVICES: u32 = 64;
 
 /// The simulated driver, unless the tests are to run on the real one.
-pub fn simulator() -> Option<Simulator> {
+pub(crate) fn simulator() -> Option<Simulator> {
     static SIMULATOR: OnceLock<Option<Simulator>> = OnceLock::new();
     *SIMULATOR.get_or_init(|| match env::var("DACAPO_DRIVER").as_deref() {
         Ok("cuda") => None,
@@ -30,48 +30,61 @@ pub fn simulator() -> Option<Simulator> {
 }
 
 /// One test's device.
-pub struct Rig {
-    pub device: Device,
+pub(crate) struct Rig {
+    pub(crate) device: Device,
     sim: Option<SimDevice>,
 }
 
 impl Rig {
     /// The simulated device behind this one; `None`, and a reason on standard error, on a real one.
-    pub fn sim(&self, needs: &str) -> Option<SimDevice> {
+    pub(crate) fn sim(&self, needs: &str) -> Option<SimDevice> {
         if self.sim.is_none() {
             eprintln!("skipped: needs {needs}, which only the simulated driver has");
         }
         self.sim
     }
 
-    pub fn stream(&self) -> Stream<Idle> {
+    pub(crate) fn stream(&self) -> Stream<Idle> {
         self.device.stream().expect("a stream")
     }
 
-    pub fn module(&self) -> Module {
+    pub(crate) fn module(&self) -> Module {
         self.device.load_ptx(BASIC_PTX).expect("the module loads")
     }
 
-    pub fn kernel(&self, name: &str) -> Kernel {
+    pub(crate) fn kernel(&self, name: &str) -> Kernel {
         self.module().kernel(name).expect("the kernel is there")
     }
 }
 
 /// Runs a test on a device of its own. At its end nothing may be left over on the simulated driver, and nothing may have
 /// gone wrong there.
-pub fn on_device(test: impl FnOnce(&Rig)) {
-    on_two_devices(1, |rigs| test(&rigs[0]));
+pub(crate) fn on_device(test: impl FnOnce(&Rig)) {
+    on_devices(1, |rigs| test(&rigs[0]));
 }
 
-/// The same with `count` devices, as far as the machine has them.
-pub fn on_two_devices(count: usize, test: impl FnOnce(&[Rig])) {
+/// The same while no other test of the binary runs: a `Global` capture restrains every thread, whatever its device.
+pub(crate) fn on_device_alone(test: impl FnOnce(&Rig)) {
+    let _room = ROOM.write().unwrap_or_else(PoisonError::into_inner);
+    on_devices_of_room(1, |rigs| test(&rigs[0]));
+}
+
+/// Many tests side by side, or one alone.
+static ROOM: RwLock<()> = RwLock::new(());
+
+/// The same as [`on_device`] with `count` devices; skipped where the machine has fewer.
+pub(crate) fn on_devices(count: usize, test: impl FnOnce(&[Rig])) {
+    let _room = ROOM.read().unwrap_or_else(PoisonError::into_inner);
+    on_devices_of_room(count, test);
+}
+
+fn on_devices_of_room(count: usize, test: impl FnOnce(&[Rig])) {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
 
     let sim = simulator();
     let first = if sim.is_some() { NEXT.fetch_add(count, Ordering::Relaxed) } else { 0 };
     if sim.is_none() && Device::count().expect("a driver") < count {
         eprintln!("skipped: needs {count} devices");
-        assert!(env::var("REQUIRE_GPU").as_deref() != Ok("2"), "REQUIRE_GPU=2, but there is one device");
         return;
     }
     let rigs: Vec<Rig> = (first..first + count)
@@ -90,7 +103,7 @@ pub fn on_two_devices(count: usize, test: impl FnOnce(&[Rig])) {
 }
 
 /// Nothing is alive on the device, and no violation was recorded.
-pub fn check_clean(sim: SimDevice) {
+pub(crate) fn check_clean(sim: SimDevice) {
     let violations = sim.take_violations();
     assert!(violations.is_empty(), "violations:\n{}", lines(&violations));
     let live = sim.live();

@@ -1,0 +1,8 @@
+//! Gives the library the name that programs are linked against.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
+    }
+}

@@ -1,0 +1,308 @@
+//! Floating-point arithmetic.
+
+use super::{Alu, Modifiers, alu, fused, no_type};
+use crate::ptx::{
+    error::Reason,
+    number::{
+        Control, Rounding, half,
+        single_double::{
+            Binary, NanRule, Property, binary32, binary64, canonical, flushed, fused32, fused64, max32, max64, min32,
+            min64, root32, root64, settled,
+        },
+    },
+    types::Ty,
+};
+
+pub(super) fn select(opcode: &str, m: &mut Modifiers<'_>) -> Option<Result<Alu, Reason>> {
+    Some(match opcode {
+        "add" => binary(Binary::Add, m),
+        "sub" => binary(Binary::Sub, m),
+        "mul" => binary(Binary::Mul, m),
+        "div" => divide(m),
+        "fma" | "mad" => multiply_add(m),
+        "min" | "max" => extreme(opcode == "min", m),
+        "abs" | "neg" => sign(opcode == "abs", m),
+        "sqrt" => root(m),
+        "rcp" => reciprocal(m),
+        "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" => approximate(opcode, m),
+        "copysign" => copysign(m),
+        "testp" => property(m),
+        _ => return None,
+    })
+}
+
+/// The rounding, flushing and saturation that the suffixes ask for.
+fn control(m: &mut Modifiers<'_>) -> Control {
+    let rounding = m.rounding().unwrap_or(Rounding::Near);
+    Control { rounding, flush: m.flag("ftz"), saturate: m.flag("sat") }
+}
+
+/// Refuses the suffixes that only other precisions have: doubles neither flush nor saturate, halves only round to nearest.
+fn suits(control: Control, ty: Ty) -> Result<(), Reason> {
+    let wrong = match ty {
+        Ty::F64 if control.flush => "ftz",
+        Ty::F64 if control.saturate => "sat",
+        Ty::F16 | Ty::F16x2 if control.rounding != Rounding::Near => "rz, .rm or .rp",
+        _ => return Ok(()),
+    };
+    Err(Reason::UnsupportedModifier(wrong.to_owned()))
+}
+
+macro_rules! binary_forms {
+    ($op:expr, $control:expr, $sign:tt) => {{
+        let alu = if $control == Control::PLAIN {
+            alu!(|a: f32, b: f32| -> f32 { canonical(a $sign b) })
+        } else if $control.rounding == Rounding::Near {
+            alu!(|a: f32, b: f32, word: u32| -> f32 {
+                binary32($op, a, b, Control { rounding: Rounding::Near, ..Control::unpack(word) })
+            })
+            .with_control($control.pack())
+        } else {
+            alu!(each |a: f32, b: f32, word: u32| -> f32 { binary32($op, a, b, Control::unpack(word)) })
+                .with_control($control.pack())
+        };
+        Ok(alu)
+    }};
+    (double $op:expr, $control:expr, $sign:tt) => {{
+        if $control.rounding == Rounding::Near {
+            Ok(alu!(|a: f64, b: f64| -> f64 { settled(a $sign b, a, b) }))
+        } else {
+            let alu = alu!(each |a: f64, b: f64, word: u32| -> f64 {
+                binary64($op, a, b, Control::unpack(word).rounding)
+            });
+            Ok(alu.with_control($control.pack()))
+        }
+    }};
+}
+
+macro_rules! halves {
+    ($f:path, $control:expr) => {
+        Ok(alu!(each |a: u16, b: u16, word: u32| -> u16 { $f(a, b, Control::unpack(word)) })
+            .with_control($control.pack()))
+    };
+    (pair $f:path, $control:expr) => {
+        Ok(alu!(each |a: u32, b: u32, word: u32| -> u32 {
+            half::pairwise([a, b], |[a, b]| $f(a, b, Control::unpack(word)))
+        })
+        .with_control($control.pack()))
+    };
+}
+
+fn binary(op: Binary, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let control = control(m);
+    let ty = m.ty()?;
+    suits(control, ty)?;
+    match (op, ty) {
+        (Binary::Add, Ty::F32) => binary_forms!(Binary::Add, control, +),
+        (Binary::Sub, Ty::F32) => binary_forms!(Binary::Sub, control, -),
+        (Binary::Mul, Ty::F32) => binary_forms!(Binary::Mul, control, *),
+        (Binary::Add, Ty::F64) => binary_forms!(double Binary::Add, control, +),
+        (Binary::Sub, Ty::F64) => binary_forms!(double Binary::Sub, control, -),
+        (Binary::Mul, Ty::F64) => binary_forms!(double Binary::Mul, control, *),
+        (Binary::Add, Ty::F16) => halves!(half::add, control),
+        (Binary::Sub, Ty::F16) => halves!(half::sub, control),
+        (Binary::Mul, Ty::F16) => halves!(half::mul, control),
+        (Binary::Add, Ty::F16x2) => halves!(pair half::add, control),
+        (Binary::Sub, Ty::F16x2) => halves!(pair half::sub, control),
+        (Binary::Mul, Ty::F16x2) => halves!(pair half::mul, control),
+        (_, ty) => Err(no_type(ty)),
+    }
+}
+
+fn divide(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    // The approximate forms are computed exactly: that is within the error they are allowed.
+    let approximate = m.any(&["approx", "full"]).is_some();
+    let control = control(m);
+    match m.ty()? {
+        Ty::F32 => binary_forms!(Binary::Div, control, /),
+        Ty::F64 if !control.flush && !approximate => binary_forms!(double Binary::Div, control, /),
+        ty => Err(no_type(ty)),
+    }
+}
+
+fn multiply_add(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let control = control(m);
+    let ty = m.ty()?;
+    suits(control, ty)?;
+    match ty {
+        Ty::F32 if control == Control::PLAIN => Ok(fused::single()),
+        Ty::F32 => {
+            let alu = alu!(each |a: f32, b: f32, c: f32, word: u32| -> f32 { fused32(a, b, c, Control::unpack(word)) });
+            Ok(alu.with_control(control.pack()))
+        }
+        Ty::F64 if control.rounding == Rounding::Near => Ok(fused::double()),
+        Ty::F64 => {
+            let alu = alu!(each |a: f64, b: f64, c: f64, word: u32| -> f64 {
+                fused64(a, b, c, Control::unpack(word).rounding)
+            });
+            Ok(alu.with_control(control.pack()))
+        }
+        Ty::F16 => {
+            let alu = alu!(each |a: u16, b: u16, c: u16, word: u32| -> u16 {
+                half::fused(a, b, c, Control::unpack(word))
+            });
+            Ok(alu.with_control(control.pack()))
+        }
+        Ty::F16x2 => {
+            let alu = alu!(each |a: u32, b: u32, c: u32, word: u32| -> u32 {
+                half::pairwise([a, b, c], |[a, b, c]| half::fused(a, b, c, Control::unpack(word)))
+            });
+            Ok(alu.with_control(control.pack()))
+        }
+        ty => Err(no_type(ty)),
+    }
+}
+
+fn extreme(min: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let flush = m.flag("ftz");
+    let propagate = m.flag("NaN");
+    match (m.ty()?, min, flush, propagate) {
+        (Ty::F32, true, false, false) => Ok(alu!(|a: f32, b: f32| -> f32 { min32(a, b, NanRule::Ignore) })),
+        (Ty::F32, false, false, false) => Ok(alu!(|a: f32, b: f32| -> f32 { max32(a, b, NanRule::Ignore) })),
+        (Ty::F32, true, true, false) => {
+            Ok(alu!(|a: f32, b: f32| -> f32 { min32(flushed(a), flushed(b), NanRule::Ignore) }))
+        }
+        (Ty::F32, false, true, false) => {
+            Ok(alu!(|a: f32, b: f32| -> f32 { max32(flushed(a), flushed(b), NanRule::Ignore) }))
+        }
+        (Ty::F32, true, false, true) => Ok(alu!(|a: f32, b: f32| -> f32 { min32(a, b, NanRule::Propagate) })),
+        (Ty::F32, false, false, true) => Ok(alu!(|a: f32, b: f32| -> f32 { max32(a, b, NanRule::Propagate) })),
+        (Ty::F64, true, false, false) => Ok(alu!(|a: f64, b: f64| -> f64 { min64(a, b, NanRule::Ignore) })),
+        (Ty::F64, false, false, false) => Ok(alu!(|a: f64, b: f64| -> f64 { max64(a, b, NanRule::Ignore) })),
+        (Ty::F16, true, false, false) => Ok(alu!(each |a: u16, b: u16| -> u16 { half::min(a, b) })),
+        (Ty::F16, false, false, false) => Ok(alu!(each |a: u16, b: u16| -> u16 { half::max(a, b) })),
+        (Ty::F16x2, true, false, false) => {
+            Ok(alu!(each |a: u32, b: u32| -> u32 { half::pairwise([a, b], |[a, b]| half::min(a, b)) }))
+        }
+        (Ty::F16x2, false, false, false) => {
+            Ok(alu!(each |a: u32, b: u32| -> u32 { half::pairwise([a, b], |[a, b]| half::max(a, b)) }))
+        }
+        (ty, ..) => Err(no_type(ty)),
+    }
+}
+
+/// `abs` clears the sign bit, `neg` flips it; neither touches the rest of a NaN.
+fn sign(abs: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let flush = m.flag("ftz");
+    match (m.ty()?, abs, flush) {
+        (Ty::F32, true, false) => Ok(alu!(|a: f32| -> f32 { a.abs() })),
+        (Ty::F32, false, false) => Ok(alu!(|a: f32| -> f32 { -a })),
+        (Ty::F32, true, true) => Ok(alu!(|a: f32| -> f32 { flushed(a).abs() })),
+        (Ty::F32, false, true) => Ok(alu!(|a: f32| -> f32 { -flushed(a) })),
+        (Ty::F64, true, false) => Ok(alu!(|a: f64| -> f64 { a.abs() })),
+        (Ty::F64, false, false) => Ok(alu!(|a: f64| -> f64 { -a })),
+        (Ty::F16, true, false) => Ok(alu!(|a: u16| -> u16 { a & 0x7fff })),
+        (Ty::F16, false, false) => Ok(alu!(|a: u16| -> u16 { a ^ 0x8000 })),
+        (Ty::F16x2, true, false) => Ok(alu!(|a: u32| -> u32 { a & 0x7fff_7fff })),
+        (Ty::F16x2, false, false) => Ok(alu!(|a: u32| -> u32 { a ^ 0x8000_8000 })),
+        (ty, ..) => Err(no_type(ty)),
+    }
+}
+
+fn root(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let approximate = m.flag("approx");
+    let control = control(m);
+    match m.ty()? {
+        Ty::F32 if control == Control::PLAIN => Ok(alu!(|a: f32| -> f32 { canonical(a.sqrt()) })),
+        Ty::F32 => {
+            let alu = alu!(each |a: f32, word: u32| -> f32 { root32(a, Control::unpack(word)) });
+            Ok(alu.with_control(control.pack()))
+        }
+        Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(a.sqrt(), a, a) })),
+        Ty::F64 if !control.flush && !approximate => {
+            let alu = alu!(each |a: f64, word: u32| -> f64 { root64(a, Control::unpack(word).rounding) });
+            Ok(alu.with_control(control.pack()))
+        }
+        ty => Err(no_type(ty)),
+    }
+}
+
+fn reciprocal(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let approximate = m.flag("approx");
+    let control = control(m);
+    match m.ty()? {
+        Ty::F32 if control == Control::PLAIN => Ok(alu!(|a: f32| -> f32 { canonical(1.0 / a) })),
+        Ty::F32 => {
+            let alu = alu!(each |a: f32, word: u32| -> f32 { binary32(Binary::Div, 1.0, a, Control::unpack(word)) });
+            Ok(alu.with_control(control.pack()))
+        }
+        Ty::F64 if control.flush && approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, a, a) })),
+        Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, a, a) })),
+        Ty::F64 if !control.flush && !approximate => {
+            let alu = alu!(each |a: f64, word: u32| -> f64 {
+                binary64(Binary::Div, 1.0, a, Control::unpack(word).rounding)
+            });
+            Ok(alu.with_control(control.pack()))
+        }
+        ty => Err(no_type(ty)),
+    }
+}
+
+macro_rules! through_double {
+    ($flush:expr, |$x:ident| $body:expr) => {
+        if $flush {
+            alu!(each |a: f32| -> f32 {
+                let $x = f64::from(flushed(a));
+                canonical(flushed($body as f32))
+            })
+        } else {
+            alu!(each |a: f32| -> f32 {
+                let $x = f64::from(a);
+                canonical($body as f32)
+            })
+        }
+    };
+}
+
+/// The functions that hardware only approximates. Here they are computed in double precision by the host's library and
+/// rounded: more exact than a GPU, so not equal to it in the last bits.
+fn approximate(opcode: &str, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    if !m.flag("approx") {
+        return Err(Reason::UnsupportedInstruction(opcode.to_owned()));
+    }
+    let flush = opcode != "tanh" && m.flag("ftz");
+    match (opcode, m.ty()?) {
+        ("rsqrt", Ty::F64) => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a.sqrt(), a, a) })),
+        ("rsqrt", Ty::F32) => Ok(through_double!(flush, |x| 1.0 / x.sqrt())),
+        ("sin", Ty::F32) => Ok(through_double!(flush, |x| x.sin())),
+        ("cos", Ty::F32) => Ok(through_double!(flush, |x| x.cos())),
+        ("lg2", Ty::F32) => Ok(through_double!(flush, |x| x.log2())),
+        ("ex2", Ty::F32) => Ok(through_double!(flush, |x| x.exp2())),
+        ("tanh", Ty::F32) => Ok(through_double!(false, |x| x.tanh())),
+        (_, ty) => Err(no_type(ty)),
+    }
+}
+
+/// The value of the second operand with the sign of the first.
+fn copysign(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    match m.ty()? {
+        Ty::F32 => Ok(alu!(|a: f32, b: f32| -> f32 { b.copysign(a) })),
+        Ty::F64 => Ok(alu!(|a: f64, b: f64| -> f64 { b.copysign(a) })),
+        ty => Err(no_type(ty)),
+    }
+}
+
+fn property(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let property = m.take(|name| {
+        Some(match name {
+            "finite" => Property::Finite,
+            "infinite" => Property::Infinite,
+            "number" => Property::Number,
+            "notanumber" => Property::NotANumber,
+            "normal" => Property::Normal,
+            "subnormal" => Property::Subnormal,
+            _ => return None,
+        })
+    });
+    let property = property.ok_or_else(|| Reason::UnsupportedInstruction("testp".to_owned()))?;
+    let alu = match m.ty()? {
+        Ty::F32 => alu!(each |a: f32, word: u32| -> bool { has(word, a.into(), a.is_subnormal()) }),
+        Ty::F64 => alu!(each |a: f64, word: u32| -> bool { has(word, a, a.is_subnormal()) }),
+        ty => return Err(no_type(ty)),
+    };
+    Ok(alu.with_control(property as u32))
+}
+
+fn has(property: u32, x: f64, subnormal: bool) -> bool {
+    Property::ALL.get(property as usize).is_some_and(|property| property.holds(x, subnormal))
+}

@@ -1,0 +1,144 @@
+//! Read-modify-write operations. Lanes take part one after the other, the lowest first.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{
+    LaneFault, Surroundings,
+    access::{Place, addresses, get, set},
+};
+use crate::ptx::{
+    number::{Control, single_double},
+    op::{Atomic, AtomicOperation},
+    registers::{Class, Mask, Registers, lanes},
+};
+
+impl Surroundings<'_, '_> {
+    pub(super) fn atomic(&mut self, registers: &mut Registers, atomic: &Atomic, mask: Mask) -> Result<(), LaneFault> {
+        let addresses = addresses(registers, atomic.base, atomic.offset);
+        let class = if atomic.bytes == 4 { Class::Word } else { Class::Long };
+        for lane in lanes(mask) {
+            let place = self.resolve(atomic.space, lane, addresses[lane], atomic.bytes.into(), true)?;
+            let b = get(registers, class, atomic.b, lane);
+            let c = get(registers, class, atomic.c, lane);
+            let update = |old| match class {
+                Class::Long => update_long(atomic.operation, old, b, c),
+                _ => update_word(atomic.operation, old as u32, b as u32, c as u32).into(),
+            };
+            let old = match place {
+                Place::Host(data) => {
+                    // SAFETY: `resolve` found the bytes mapped and aligned, and by `Memory` they stay so and others use them
+                    // atomically only.
+                    unsafe { exchange_host(data, atomic.bytes, update) }
+                }
+                place => {
+                    let old = self.read(place, 0, atomic.bytes);
+                    self.write(place, 0, atomic.bytes, update(old));
+                    old
+                }
+            };
+            set(registers, class, atomic.d, lane, old);
+        }
+        Ok(())
+    }
+}
+
+/// Replaces a value by `update` of it, in one step as host threads see it, and returns the old one.
+///
+/// # Safety
+///
+/// `data` is aligned to `bytes`, 4 or 8, and points to as many writable bytes that others access only atomically.
+unsafe fn exchange_host(data: *mut u8, bytes: u8, update: impl Fn(u64) -> u64) -> u64 {
+    // Relaxed: an atomic without ordering suffix promises none; with one, `Op::Fence` stands beside it.
+    if bytes == 4 {
+        // SAFETY: the caller's condition.
+        let word = unsafe { AtomicU32::from_ptr(data.cast()) };
+        let replace = |old: u32| Some(update(old.into()) as u32);
+        match word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, replace) {
+            Ok(old) | Err(old) => old.into(),
+        }
+    } else {
+        // SAFETY: the caller's condition.
+        let long = unsafe { AtomicU64::from_ptr(data.cast()) };
+        match long.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(update(old))) {
+            Ok(old) | Err(old) => old,
+        }
+    }
+}
+
+fn update_word(operation: AtomicOperation, old: u32, b: u32, c: u32) -> u32 {
+    match operation {
+        AtomicOperation::Add => old.wrapping_add(b),
+        AtomicOperation::AddFloat => {
+            let (old, b) = (f32::from_bits(old), f32::from_bits(b));
+            single_double::binary32(single_double::Binary::Add, old, b, Control::PLAIN).to_bits()
+        }
+        AtomicOperation::MinUnsigned => old.min(b),
+        AtomicOperation::MinSigned => (old as i32).min(b as i32) as u32,
+        AtomicOperation::MaxUnsigned => old.max(b),
+        AtomicOperation::MaxSigned => (old as i32).max(b as i32) as u32,
+        AtomicOperation::And => old & b,
+        AtomicOperation::Or => old | b,
+        AtomicOperation::Xor => old ^ b,
+        AtomicOperation::Exchange => b,
+        AtomicOperation::CompareAndSwap => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        AtomicOperation::Increment => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOperation::Decrement => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+    }
+}
+
+fn update_long(operation: AtomicOperation, old: u64, b: u64, c: u64) -> u64 {
+    match operation {
+        AtomicOperation::Add => old.wrapping_add(b),
+        AtomicOperation::AddFloat => {
+            let (old, b) = (f64::from_bits(old), f64::from_bits(b));
+            single_double::settled(old + b, old, b).to_bits()
+        }
+        AtomicOperation::MinUnsigned => old.min(b),
+        AtomicOperation::MinSigned => (old as i64).min(b as i64) as u64,
+        AtomicOperation::MaxUnsigned => old.max(b),
+        AtomicOperation::MaxSigned => (old as i64).max(b as i64) as u64,
+        AtomicOperation::And => old & b,
+        AtomicOperation::Or => old | b,
+        AtomicOperation::Xor => old ^ b,
+        AtomicOperation::Exchange => b,
+        AtomicOperation::CompareAndSwap => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        AtomicOperation::Increment => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOperation::Decrement => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The floating-point operations of PTX in single and double precision.
+//!
+//! The plain forms (to nearest, no flushing, no saturation) are the machine's own operation plus a fixed NaN; they are
+//! written so that a loop over lanes becomes vector code. The forms with a [`Control`] cover everything else.
+
+use super::{
+    Control, Rounding,
+    soft::{self, DOUBLE, Format, SINGLE},
+};
+
+/// The NaN that single-precision operations give.
+const NAN32: f32 = f32::from_bits(SINGLE.nan as u32);
+const QUIET64: u64 = 1 << 51;
+
+// Whether a value is NaN is asked of its bits here: the compiler may take `if x.is_nan() { NAN } else { x }` for `x`,
+// because to it all NaNs are alike.
+
+#[inline(always)]
+fn is_nan32(x: f32) -> bool {
+    x.to_bits() & 0x7fff_ffff > 0x7f80_0000
+}
+
+#[inline(always)]
+fn is_nan64(x: f64) -> bool {
+    x.to_bits() & 0x7fff_ffff_ffff_ffff > 0x7ff0_0000_0000_0000
+}
+
+/// The result of a single-precision operation: every NaN becomes the one that GPUs give.
+#[inline(always)]
+pub(crate) fn canonical(x: f32) -> f32 {
+    if is_nan32(x) { NAN32 } else { x }
+}
+
+/// The NaN of a double-precision operation on `a` and `b`.
+#[inline(always)]
+fn nan64(a: f64, b: f64) -> f64 {
+    let bits = if is_nan64(a) {
+        a.to_bits() | QUIET64
+    } else if is_nan64(b) {
+        b.to_bits() | QUIET64
+    } else {
+        DOUBLE.nan
+    };
+    f64::from_bits(bits)
+}
+
+/// `result`, or the NaN for these operands.
+#[inline(always)]
+pub(crate) fn settled(result: f64, a: f64, b: f64) -> f64 {
+    if is_nan64(result) { nan64(a, b) } else { result }
+}
+
+/// `result`, or the NaN for these three operands.
+#[inline(always)]
+pub(crate) fn settled3(result: f64, a: f64, b: f64, c: f64) -> f64 {
+    if !is_nan64(result) {
+        result
+    } else if is_nan64(a) || is_nan64(b) {
+        nan64(a, b)
+    } else {
+        nan64(c, c)
+    }
+}
+
+/// Zero of the same sign when `x` is denormal.
+#[inline(always)]
+pub(crate) fn flushed(x: f32) -> f32 {
+    if x.is_subnormal() { 0f32.copysign(x) } else { x }
+}
+
+impl Control {
+    #[inline(always)]
+    pub(crate) fn operand(self, x: f32) -> f32 {
+        if self.flush { flushed(x) } else { x }
+    }
+
+    #[inline(always)]
+    pub(crate) fn result(self, x: f32) -> f32 {
+        let x = if self.flush { flushed(x) } else { x };
+        match self.saturate {
+            true if x > 0.0 => x.min(1.0),
+            true => 0.0,
+            false => canonical(x),
+        }
+    }
+}
+
+/// The operations with two operands and a rounding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+fn soft_binary(op: Binary, a: u64, b: u64, format: Format, rounding: Rounding) -> u64 {
+    match op {
+        Binary::Add => soft::add(a, b, format, rounding),
+        Binary::Sub => soft::add(a, soft::negate(b, format), format, rounding),
+        Binary::Mul => soft::multiply(a, b, format, rounding),
+        Binary::Div => soft::divide(a, b, format, rounding),
+    }
+}
+
+/// A single-precision operation in any of its forms.
+#[inline(always)]
+pub(crate) fn binary32(op: Binary, a: f32, b: f32, control: Control) -> f32 {
+    let (a, b) = (control.operand(a), control.operand(b));
+    let exact = match (control.rounding, op) {
+        (Rounding::Near, Binary::Add) => a + b,
+        (Rounding::Near, Binary::Sub) => a - b,
+        (Rounding::Near, Binary::Mul) => a * b,
+        (Rounding::Near, Binary::Div) => a / b,
+        (rounding, op) => {
+            f32::from_bits(soft_binary(op, a.to_bits().into(), b.to_bits().into(), SINGLE, rounding) as u32)
+        }
+    };
+    control.result(exact)
+}
+
+/// A double-precision operation in any of its forms.
+pub(crate) fn binary64(op: Binary, a: f64, b: f64, rounding: Rounding) -> f64 {
+    settled(f64::from_bits(soft_binary(op, a.to_bits(), b.to_bits(), DOUBLE, rounding)), a, b)
+}
+
+/// `a * b + c`, rounded once, in any of its forms.
+#[inline(always)]
+pub(crate) fn fused32(a: f32, b: f32, c: f32, control: Control) -> f32 {
+    let [a, b, c] = [a, b, c].map(|x| control.operand(x));
+    let exact = match control.rounding {
+        Rounding::Near => a.mul_add(b, c),
+        rounding => {
+            let [a, b, c] = [a, b, c].map(|x| u64::from(x.to_bits()));
+            f32::from_bits(soft::fused(a, b, c, SINGLE, rounding) as u32)
+        }
+    };
+    control.result(exact)
+}
+
+/// `a * b + c`, rounded once, in any direction.
+pub(crate) fn fused64(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
+    let bits = soft::fused(a.to_bits(), b.to_bits(), c.to_bits(), DOUBLE, rounding);
+    settled3(f64::from_bits(bits), a, b, c)
+}
+
+/// The square root in any of its forms.
+#[inline(always)]
+pub(crate) fn root32(a: f32, control: Control) -> f32 {
+    let a = control.operand(a);
+    let exact = match control.rounding {
+        Rounding::Near => a.sqrt(),
+        rounding => f32::from_bits(soft::square_root(a.to_bits().into(), SINGLE, rounding) as u32),
+    };
+    control.result(exact)
+}
+
+/// The square root in any direction.
+pub(crate) fn root64(a: f64, rounding: Rounding) -> f64 {
+    settled(f64::from_bits(soft::square_root(a.to_bits(), DOUBLE, rounding)), a, a)
+}
+
+/// What `min` and `max` do with a NaN among their operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NanRule {
+    /// The other operand wins.
+    Ignore,
+    /// `.NaN`: the result is NaN.
+    Propagate,
+}
+
+macro_rules! extremes {
+    ($min:ident, $max:ident, $type:ty, $is_nan:ident, $nan:expr) => {
+        /// The smaller operand; -0 is smaller than +0; two NaNs give NaN.
+        #[inline(always)]
+        pub(crate) fn $min(a: $type, b: $type, rule: NanRule) -> $type {
+            match ($is_nan(a), $is_nan(b)) {
+                (true, true) => $nan,
+                (true, false) => if rule == NanRule::Propagate { $nan } else { b },
+                (false, true) => if rule == NanRule::Propagate { $nan } else { a },
+                (false, false) if a < b => a,
+                (false, false) if b < a => b,
+                (false, false) => <$type>::from_bits(a.to_bits() | b.to_bits()),
+            }
+        }
+
+        /// The larger operand; +0 is larger than -0; two NaNs give NaN.
+        #[inline(always)]
+        pub(crate) fn $max(a: $type, b: $type, rule: NanRule) -> $type {
+            match ($is_nan(a), $is_nan(b)) {
+                (true, true) => $nan,
+                (true, false) => if rule == NanRule::Propagate { $nan } else { b },
+                (false, true) => if rule == NanRule::Propagate { $nan } else { a },
+                (false, false) if a > b => a,
+                (false, false) if b > a => b,
+                (false, false) => <$type>::from_bits(a.to_bits() & b.to_bits()),
+            }
+        }
+    };
+}
+
+extremes!(min32, max32, f32, is_nan32, NAN32);
+extremes!(min64, max64, f64, is_nan64, f64::from_bits(DOUBLE.nan));
+
+/// The properties that `testp` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Property {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
+
+impl Property {
+    pub(crate) const ALL: [Property; 6] = [
+        Property::Finite,
+        Property::Infinite,
+        Property::Number,
+        Property::NotANumber,
+        Property::Normal,
+        Property::Subnormal,
+    ];
+
+    /// Whether `x` has it. Zeros count as normal.
+    pub(crate) fn holds(self, x: f64, subnormal: bool) -> bool {
+        match self {
+            Property::Finite => x.is_finite(),
+            Property::Infinite => x.is_infinite(),
+            Property::Number => !x.is_nan(),
+            Property::NotANumber => x.is_nan(),
+            Property::Normal => x.is_finite() && !subnormal,
+            Property::Subnormal => subnormal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushing_keeps_the_sign_of_operands_and_results() {
+        let flush = Control { flush: true, ..Control::PLAIN };
+        let tiny = f32::from_bits(1);
+        assert_eq!(binary32(Binary::Add, -tiny, -tiny, flush).to_bits(), (-0.0f32).to_bits());
+        assert_eq!(binary32(Binary::Mul, f32::MIN_POSITIVE, -0.5, flush).to_bits(), (-0.0f32).to_bits());
+        assert_eq!(binary32(Binary::Mul, f32::MIN_POSITIVE, 0.5, Control::PLAIN).to_bits(), 0x0040_0000);
+    }
+
+    #[test]
+    fn saturation_clamps_and_clears_nan() {
+        let saturate = Control { saturate: true, ..Control::PLAIN };
+        assert_eq!(binary32(Binary::Add, 0.75, 0.75, saturate), 1.0);
+        assert_eq!(binary32(Binary::Sub, 0.25, 0.75, saturate).to_bits(), 0);
+        assert_eq!(binary32(Binary::Add, f32::NAN, 1.0, saturate).to_bits(), 0);
+        assert_eq!(fused32(0.5, 0.5, 0.125, saturate), 0.375);
+    }
+
+    #[test]
+    fn nan_results_are_fixed() {
+        assert_eq!(binary32(Binary::Add, f32::from_bits(0xffc0_1234), 1.0, Control::PLAIN).to_bits(), 0x7fff_ffff);
+        let signalling = f64::from_bits(0x7ff0_0000_0000_1234);
+        assert_eq!(settled(signalling + 1.0, signalling, 1.0).to_bits(), 0x7ff8_0000_0000_1234);
+        assert_eq!(settled(f64::INFINITY - f64::INFINITY, f64::INFINITY, f64::INFINITY).to_bits(), DOUBLE.nan);
+        assert_eq!(binary64(Binary::Div, 0.0, 0.0, Rounding::Up).to_bits(), DOUBLE.nan);
+        assert_eq!(
+            fused64(1.0, 1.0, f64::from_bits(0xfff8_0000_0000_0007), Rounding::Zero).to_bits(),
+            0xfff8_0000_0000_0007
+        );
+    }
+
+    #[test]
+    fn extremes_order_zeros_and_skip_nan() {
+        let rule = NanRule::Ignore;
+        assert_eq!(min32(0.0, -0.0, rule).to_bits(), (-0.0f32).to_bits());
+        assert_eq!(max32(-0.0, 0.0, rule).to_bits(), 0);
+        assert_eq!(min32(f32::NAN, 3.0, rule), 3.0);
+        assert_eq!(max32(3.0, f32::NAN, rule), 3.0);
+        assert_eq!(max32(f32::NAN, f32::NAN, rule).to_bits(), 0x7fff_ffff);
+        assert_eq!(min32(3.0, f32::NAN, NanRule::Propagate).to_bits(), 0x7fff_ffff);
+        assert_eq!(min64(-1.0, f64::NEG_INFINITY, rule), f64::NEG_INFINITY);
+        assert_eq!(max64(-1.0, -1.0, rule), -1.0);
+    }
+}

@@ -1,0 +1,22 @@
+//! The PTX interpreter through its public interface.
+
+mod atomics;
+mod barriers;
+mod basic_kernels;
+mod budget;
+mod calls;
+mod compute;
+mod convert;
+mod decode_kernels;
+mod faults;
+mod float;
+mod flow;
+mod integer;
+mod machine;
+mod memory;
+mod modules;
+mod refusals;
+mod robustness;
+mod special;
+mod speed;
+mod warps;
