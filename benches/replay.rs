@@ -1,25 +1,28 @@
 //! What does a replay cost the host, over the bare driver call?
 //!
 //! `cargo bench --bench replay`, or with `-- --rounds N`. Launches a graph of one small kernel in three ways, side by side in one
-//! run: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`. A round times one batch of each, in turn,
-//! and drains outside the clock; the medians over all rounds are printed, with their difference to the bare call.
+//! run and on one stream: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`. The ways take turns launch by
+//! launch, in an order that rotates, and each launch is timed by itself; printed are the medians, and the median of each way's
+//! differences to the bare call of the same turn. (The clock's own cost is in every figure alike.)
 
 use std::env;
 use std::error::Error;
 use std::ffi::{CString, c_void};
+use std::sync::Arc;
 use std::time::Instant;
 
 use dacapo::cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use dacapo::cudarc::driver::{CudaGraph, CudaStream, result};
 use dacapo::{Buffer, Device, Enqueue, LaunchConfig, Published, Stream, ThreadLocal};
-use std::sync::Arc;
 
 #[path = "../examples/common/mod.rs"]
 mod common;
 
 const PTX: &str = include_str!("../kernels/basic.ptx");
-/// Launches a batch; well below the depth at which the driver blocks (about 1,000).
-const BATCH: u32 = 200;
+/// Turns between two drains: three launches each, well below the depth at which the driver blocks (about 1,000).
+const TURNS: usize = 100;
+/// Rounds before the clock counts.
+const WARM_UP: usize = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let rounds = rounds()?;
@@ -27,11 +30,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::open(0)?;
     println!("{driver} on {}, CUDA {}", device.name(), device.driver_version()?);
 
-    let mut stream = device.stream()?;
-    let word = stream.alloc::<u32>(1)?;
-    let published = captured_by_dacapo(&device, stream, &word)?;
     let own = device.context().new_stream()?;
+    let word = device.stream()?.alloc::<u32>(1)?;
     let graph = captured_by_cudarc(&own, &word)?;
+    // SAFETY: used by this thread alone, and captured on by dacapo alone from here on.
+    let stream = unsafe { device.adopt_stream(own.clone()) }?;
+    let published = captured_by_dacapo(&device, stream, &word)?;
 
     let (executable, handle, replayer) = (graph.cu_graph_exec(), own.cu_stream(), published.replayer());
     let ways: [(&str, &dyn Fn() -> bool); 3] = [
@@ -40,41 +44,40 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("cudarc CudaGraph::launch", &|| graph.launch().is_ok()),
         ("dacapo Replayer::replay", &|| replayer.replay().is_ok()),
     ];
-    let mut timed = [const { Vec::new() }; 3];
+    let mut nanos = [const { Vec::new() }; 3];
     for round in 0..rounds + WARM_UP {
-        for ((_, launch), nanos) in ways.iter().zip(&mut timed) {
-            let batch = time_batch(launch)?;
-            if round >= WARM_UP {
-                nanos.push(batch);
+        for turn in 0..TURNS {
+            for way in (0..3).map(|way| (way + turn) % 3) {
+                let spent = time(ways[way].1)?;
+                if round >= WARM_UP {
+                    nanos[way].push(spent);
+                }
             }
-            device.context().synchronize()?;
         }
+        own.synchronize()?;
     }
 
-    let medians = timed.map(median);
-    println!("host time per launch, median of {rounds} batches of {BATCH}:");
-    for ((name, _), nanos) in ways.iter().zip(medians) {
-        println!("{name:<26} {nanos:8.1} ns  {:+7.1} ns  × {:.3}", nanos - medians[0], nanos / medians[0]);
+    println!("host time per launch, medians of {} launches each:", rounds * TURNS);
+    for ((name, _), way) in ways.iter().zip(&nanos) {
+        let differences = way.iter().zip(&nanos[0]).map(|(way, bare)| way - bare).collect();
+        println!("{name:<26} {:7.0} ns  {:+5.0} ns", median(way.clone()), median(differences));
     }
     drop(graph);
     drop(published.reset()?);
     Ok(())
 }
 
-/// Rounds before the clock counts.
-const WARM_UP: usize = 20;
-
 fn rounds() -> Result<usize, Box<dyn Error>> {
     let mut arguments = env::args().skip_while(|argument| argument != "--rounds").skip(1);
     Ok(arguments.next().map_or(Ok(500), |rounds| rounds.parse())?)
 }
 
-/// Nanoseconds per launch.
-fn time_batch(launch: &dyn Fn() -> bool) -> Result<f64, Box<dyn Error>> {
+/// Nanoseconds of one launch.
+fn time(launch: &dyn Fn() -> bool) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
-    let taken = (0..BATCH).filter(|_| launch()).count();
-    let nanos = start.elapsed().as_nanos() as f64 / f64::from(BATCH);
-    if taken == BATCH as usize { Ok(nanos) } else { Err("a launch was refused".into()) }
+    let taken = launch();
+    let spent = start.elapsed();
+    if taken { Ok(spent.as_nanos() as f64) } else { Err("a launch was refused".into()) }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 out=${1:?usage: scripts/pack.sh DIR}
 rm -rf "$out"
-mkdir -p "$out/tests"
+mkdir -p "$out/files/tests"
 
 # No debug information, and symbols stripped: the folder is to be small.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=true CARGO_PROFILE_BENCH_STRIP=true
@@ -22,16 +22,19 @@ for line in sys.stdin:
 
 # The ui-tests need a compiler and the simulator's own tests need no GPU; both stay here.
 executables 'kind == "test" and m["target"]["name"] != "ui" or kind == "lib"' test --no-run -p dacapo | while read -r name path; do
-    cp "$path" "$out/tests/$name"
+    cp "$path" "$out/files/tests/$name"
 done
 executables 'kind == "example"' build --release --examples -p dacapo | while read -r name path; do
-    cp "$path" "$out/$name"
+    cp "$path" "$out/files/$name"
 done
-cp "$out/decode_loop" "$out/tests/decode_loop.example"
+cp "$out/files/decode_loop" "$out/files/tests/decode_loop.example"
 executables 'kind == "bench"' bench --no-run -p dacapo | while read -r name path; do
-    cp "$path" "$out/bench_$name"
+    cp "$path" "$out/files/bench_$name"
 done
-strip "$out"/tests/* "$out"/bench_*
+strip "$out"/files/tests/* "$out"/files/bench_*
 cp scripts/run-packed.sh "$out/run.sh"
-git describe --always --dirty >"$out/revision"
+git describe --always --dirty >"$out/files/revision"
+# Every test binary holds the simulator too, so they are packed.
+tar -C "$out/files" -czf "$out/files.tar.gz" .
+rm -rf "$out/files"
 du -sh "$out"

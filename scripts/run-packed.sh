@@ -2,7 +2,10 @@
 # Runs what scripts/pack.sh has gathered, on the machine's own CUDA driver. Usage: run.sh [test|examples|bench|sanitizer]...
 # Prints every command's output, and the test runners' counts at the end. Fails if anything did.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
+packed=$(cd "$(dirname "$0")" && pwd)
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+tar -C "$here" -xzf "$packed/files.tar.gz"
 export DACAPO_DRIVER=cuda
 status=0
 summary=""

@@ -42,6 +42,7 @@
 
 #![deny(unsafe_code)]
 #![deny(clippy::disallowed_types, clippy::multiple_unsafe_ops_per_block)]
+#![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod buffer;

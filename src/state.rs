@@ -66,7 +66,7 @@ pub struct ThreadLocal;
 /// A capture that restrains every thread. For finding out who makes unsafe calls; not for production.
 ///
 /// While it is open, an unsafe call on *any* thread, on any device, fails and invalidates it. Eight threads that capture
-/// at once in this mode crashed or hung the driver (driver facts 5). The stream is `!Send`, as with [`ThreadLocal`].
+/// at once in this mode crashed or hung the driver (D17). The stream is `!Send`, as with [`ThreadLocal`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Global;
 

@@ -10,4 +10,5 @@ pub(crate) use std::sync::atomic::Ordering;
 pub(crate) type Arc<T> = std::sync::Arc<T>;
 pub(crate) type AtomicU64 = std::sync::atomic::AtomicU64;
 pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
+pub(crate) type MutexGuard<'a, T> = parking_lot::MutexGuard<'a, T>;
 pub(crate) type OnceLock<T> = std::sync::OnceLock<T>;

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 fn decode_loop(arguments: &[&str]) -> Output {
     let here = std::env::current_exe().unwrap();
     let folder = here.parent().unwrap();
-    let places: [PathBuf; 2] = [folder.join("../examples/decode_loop"), folder.join("decode_loop")];
+    let places: [PathBuf; 2] = [folder.join("../examples/decode_loop"), folder.join("decode_loop.example")];
     let example = places.iter().find(|path| path.exists()).expect("decode_loop is built");
     let driver = std::env::var("DACAPO_DRIVER").unwrap_or_else(|_| "sim".into());
     Command::new(example).args(arguments).env("DACAPO_DRIVER", driver).stdin(Stdio::null()).output().unwrap()

@@ -91,7 +91,11 @@ fn sweep(ordinal: usize, code: u32, after: bool) {
             assert!(error.to_string().len() > 10, "{what}: {error}");
         }
         let violations = sim.take_violations();
-        assert!(violations.is_empty(), "{what}:\n{}", violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+        assert!(
+            violations.is_empty(),
+            "{what}:\n{}",
+            violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        );
         // A failed free or destroy leaks what it was to free, by nature; take the context down with it.
         sim.reset();
         life(ordinal).unwrap_or_else(|error| panic!("{what}: the device is not as good as new: {error}"));

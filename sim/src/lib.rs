@@ -33,6 +33,7 @@
 #[doc(hidden)]
 pub mod abi;
 mod code;
+#[cfg(target_os = "linux")]
 mod elf;
 mod engine;
 mod install;
@@ -40,7 +41,7 @@ mod model;
 pub mod ptx;
 mod report;
 mod shared;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "shim_elsewhere.rs")]
 mod shim;
 mod simulator;
 

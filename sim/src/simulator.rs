@@ -56,6 +56,13 @@ impl Simulator {
         }
     }
 
+    /// Makes every device's faults its own again.
+    pub fn uncouple(&self) {
+        for device in &mut self.shared.driver.lock().devices {
+            device.group = device.ordinal;
+        }
+    }
+
     /// The latest calls that concern no device, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<CallRecord> {

@@ -63,8 +63,7 @@ fn a_captured_graph_replays() {
     for _ in 0..5 {
         graph.launch().expect("launch");
     }
-    // SAFETY: the handle is only used as a number.
-    let raw = unsafe { stream.cu_stream() } as u64;
+    let raw = stream.cu_stream() as u64;
     assert_eq!(device.pending(raw), 6, "an upload and five launches");
     assert_eq!(stream.clone_dtoh(&counter).expect("download"), [15]);
     assert_eq!(device.pending(raw), 0);

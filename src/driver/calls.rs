@@ -10,14 +10,10 @@ use crate::sync::OnceLock;
 
 /// Declares the table: a field a call, and how to fill it.
 macro_rules! driver_calls {
-    (
-        required { $($field:ident: $symbol:literal ($($arg:ty),*);)* }
-        optional { $($opt_field:ident: $opt_symbol:literal ($($opt_arg:ty),*);)* }
-    ) => {
+    ($($field:ident: $symbol:literal ($($arg:ty),*);)*) => {
         /// The driver's functions. One exists a process, and it is never dropped.
         pub(crate) struct Driver {
             $(pub(super) $field: Function<unsafe extern "C" fn($($arg),*) -> u32>,)*
-            $(pub(super) $opt_field: Option<Function<unsafe extern "C" fn($($opt_arg),*) -> u32>>,)*
         }
 
         impl Driver {
@@ -25,17 +21,12 @@ macro_rules! driver_calls {
             fn resolve(library: &Library) -> Result<Self, Unavailable> {
                 Ok(Self {
                     $($field: {
-                        let address = lookup(library, $symbol).ok_or(Unavailable::MissingCall(Call(plain_name($symbol))))?;
+                        let address = library.symbol($symbol).ok_or(Unavailable::MissingCall(Call(plain_name($symbol))))?;
                         // SAFETY: `address` is the function of this name in the driver library, whose signature in
                         // `cuda.h` is the one written in the table.
                         let call = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn($($arg),*) -> u32>(address) };
                         Function { call, name: Call(plain_name($symbol)) }
                     },)*
-                    $($opt_field: lookup(library, $opt_symbol).map(|address| {
-                        // SAFETY: as above.
-                        let call = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn($($opt_arg),*) -> u32>(address) };
-                        Function { call, name: Call(plain_name($opt_symbol)) }
-                    }),)*
                 })
             }
         }
@@ -43,56 +34,51 @@ macro_rules! driver_calls {
 }
 
 driver_calls! {
-    required {
-        init: c"cuInit" (c_uint);
-        get_error_name: c"cuGetErrorName" (u32, *mut *const c_char);
-        driver_get_version: c"cuDriverGetVersion" (*mut c_int);
-        device_get: c"cuDeviceGet" (*mut c_int, c_int);
-        device_get_count: c"cuDeviceGetCount" (*mut c_int);
-        device_get_name: c"cuDeviceGetName" (*mut c_char, c_int, c_int);
-        device_get_attribute: c"cuDeviceGetAttribute" (*mut c_int, c_uint, c_int);
-        primary_ctx_retain: c"cuDevicePrimaryCtxRetain" (*mut CUcontext, c_int);
-        primary_ctx_release: c"cuDevicePrimaryCtxRelease_v2" (c_int);
-        ctx_push_current: c"cuCtxPushCurrent_v2" (CUcontext);
-        ctx_pop_current: c"cuCtxPopCurrent_v2" (*mut CUcontext);
-        stream_create: c"cuStreamCreate" (*mut CUstream, c_uint);
-        stream_destroy: c"cuStreamDestroy_v2" (CUstream);
-        stream_synchronize: c"cuStreamSynchronize" (CUstream);
-        stream_is_capturing: c"cuStreamIsCapturing" (CUstream, *mut c_uint);
-        stream_begin_capture: c"cuStreamBeginCapture_v2" (CUstream, c_uint);
-        stream_end_capture: c"cuStreamEndCapture" (CUstream, *mut CUgraph);
-        thread_exchange_stream_capture_mode: c"cuThreadExchangeStreamCaptureMode" (*mut c_uint);
-        mem_alloc: c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
-        mem_free: c"cuMemFree_v2" (CUdeviceptr);
-        mem_host_alloc: c"cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
-        mem_free_host: c"cuMemFreeHost" (*mut c_void);
-        memcpy_htod_async: c"cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
-        memcpy_dtoh_async: c"cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
-        memcpy_dtod_async: c"cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
-        memset_d8_async: c"cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
-        memset_d16_async: c"cuMemsetD16Async" (CUdeviceptr, u16, usize, CUstream);
-        memset_d32_async: c"cuMemsetD32Async" (CUdeviceptr, c_uint, usize, CUstream);
-        memset_d2d8_async: c"cuMemsetD2D8Async" (CUdeviceptr, usize, u8, usize, usize, CUstream);
-        memset_d2d16_async: c"cuMemsetD2D16Async" (CUdeviceptr, usize, u16, usize, usize, CUstream);
-        memset_d2d32_async: c"cuMemsetD2D32Async" (CUdeviceptr, usize, c_uint, usize, usize, CUstream);
-        module_load_data_ex: c"cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
-        module_unload: c"cuModuleUnload" (CUmodule);
-        module_get_function: c"cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
-        launch_kernel: c"cuLaunchKernel" (
-            CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
-        );
-        launch_host_func: c"cuLaunchHostFunc" (CUstream, unsafe extern "C" fn(*mut c_void), *mut c_void);
-        graph_get_nodes: c"cuGraphGetNodes" (CUgraph, *mut CUgraphNode, *mut usize);
-        graph_node_get_type: c"cuGraphNodeGetType" (CUgraphNode, *mut c_uint);
-        graph_instantiate: c"cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, u64);
-        graph_upload: c"cuGraphUpload" (CUgraphExec, CUstream);
-        graph_launch: c"cuGraphLaunch" (CUgraphExec, CUstream);
-        graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
-        graph_destroy: c"cuGraphDestroy" (CUgraph);
-    }
-    optional {
-        func_get_param_info: c"cuFuncGetParamInfo" (CUfunction, usize, *mut usize, *mut usize);
-    }
+    init: c"cuInit" (c_uint);
+    get_error_name: c"cuGetErrorName" (u32, *mut *const c_char);
+    driver_get_version: c"cuDriverGetVersion" (*mut c_int);
+    device_get: c"cuDeviceGet" (*mut c_int, c_int);
+    device_get_count: c"cuDeviceGetCount" (*mut c_int);
+    device_get_name: c"cuDeviceGetName" (*mut c_char, c_int, c_int);
+    device_get_attribute: c"cuDeviceGetAttribute" (*mut c_int, c_uint, c_int);
+    primary_ctx_retain: c"cuDevicePrimaryCtxRetain" (*mut CUcontext, c_int);
+    primary_ctx_release: c"cuDevicePrimaryCtxRelease_v2" (c_int);
+    ctx_push_current: c"cuCtxPushCurrent_v2" (CUcontext);
+    ctx_pop_current: c"cuCtxPopCurrent_v2" (*mut CUcontext);
+    stream_create: c"cuStreamCreate" (*mut CUstream, c_uint);
+    stream_destroy: c"cuStreamDestroy_v2" (CUstream);
+    stream_synchronize: c"cuStreamSynchronize" (CUstream);
+    stream_is_capturing: c"cuStreamIsCapturing" (CUstream, *mut c_uint);
+    stream_begin_capture: c"cuStreamBeginCapture_v2" (CUstream, c_uint);
+    stream_end_capture: c"cuStreamEndCapture" (CUstream, *mut CUgraph);
+    thread_exchange_stream_capture_mode: c"cuThreadExchangeStreamCaptureMode" (*mut c_uint);
+    mem_alloc: c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
+    mem_free: c"cuMemFree_v2" (CUdeviceptr);
+    mem_host_alloc: c"cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
+    mem_free_host: c"cuMemFreeHost" (*mut c_void);
+    memcpy_htod_async: c"cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
+    memcpy_dtoh_async: c"cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
+    memcpy_dtod_async: c"cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
+    memset_d8_async: c"cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
+    memset_d16_async: c"cuMemsetD16Async" (CUdeviceptr, u16, usize, CUstream);
+    memset_d32_async: c"cuMemsetD32Async" (CUdeviceptr, c_uint, usize, CUstream);
+    memset_d2d8_async: c"cuMemsetD2D8Async" (CUdeviceptr, usize, u8, usize, usize, CUstream);
+    memset_d2d16_async: c"cuMemsetD2D16Async" (CUdeviceptr, usize, u16, usize, usize, CUstream);
+    memset_d2d32_async: c"cuMemsetD2D32Async" (CUdeviceptr, usize, c_uint, usize, usize, CUstream);
+    module_load_data_ex: c"cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
+    module_unload: c"cuModuleUnload" (CUmodule);
+    module_get_function: c"cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
+    launch_kernel: c"cuLaunchKernel" (
+        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
+    );
+    launch_host_func: c"cuLaunchHostFunc" (CUstream, unsafe extern "C" fn(*mut c_void), *mut c_void);
+    graph_get_nodes: c"cuGraphGetNodes" (CUgraph, *mut CUgraphNode, *mut usize);
+    graph_node_get_type: c"cuGraphNodeGetType" (CUgraphNode, *mut c_uint);
+    graph_instantiate: c"cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, u64);
+    graph_upload: c"cuGraphUpload" (CUgraphExec, CUstream);
+    graph_launch: c"cuGraphLaunch" (CUgraphExec, CUstream);
+    graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
+    graph_destroy: c"cuGraphDestroy" (CUgraph);
 }
 
 /// The driver, once it has been found. Written once; a reader that finds it sees all of it.
@@ -102,10 +88,6 @@ static DRIVER: OnceLock<Driver> = OnceLock::new();
 pub(super) struct Function<F> {
     pub(super) call: F,
     pub(super) name: Call,
-}
-
-fn lookup(library: &Library, symbol: &'static CStr) -> Option<*const c_void> {
-    library.symbol(symbol)
 }
 
 /// The manual's name of a symbol: without the version suffix of its ABI.

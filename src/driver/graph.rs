@@ -6,7 +6,7 @@
 use std::ffi::c_uint;
 use std::ptr;
 
-use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode};
+use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode, CUstream};
 
 use super::{Driver, StreamHandle};
 use crate::error::DriverError;
@@ -25,6 +25,32 @@ pub(crate) struct ExecutableHandle(pub(super) CUgraphExec);
 
 // SAFETY: as for `GraphHandle`.
 unsafe impl Send for ExecutableHandle {}
+
+/// `cuGraphLaunch` for one stream, with everything at hand that the call needs.
+#[derive(Clone, Copy)]
+pub(crate) struct GraphLauncher {
+    call: unsafe extern "C" fn(CUgraphExec, CUstream) -> u32,
+    stream: StreamHandle,
+    driver: &'static Driver,
+}
+
+impl GraphLauncher {
+    /// `cuGraphLaunch`. Needs no current context (D9).
+    /// [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
+    ///
+    /// # Safety
+    /// 1. `executable` is alive, and no other thread uses it meanwhile.
+    /// 2. Everything that its nodes name is alive until the launch has run, and sound to use as they do.
+    /// 3. The stream is alive and not capturing, or losing that capture is intended (D2).
+    #[inline]
+    pub(crate) unsafe fn graph_launch(&self, executable: ExecutableHandle) -> Result<(), DriverError> {
+        // SAFETY: (1), (2), (3).
+        match unsafe { (self.call)(executable.0, self.stream.0) } {
+            0 => Ok(()),
+            code => self.driver.check(self.driver.graph_launch.name, code),
+        }
+    }
+}
 
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
 const AUTO_FREE_ON_LAUNCH: u64 = 1;
@@ -92,21 +118,9 @@ impl Driver {
         self.check(self.graph_upload.name, code)
     }
 
-    /// `cuGraphLaunch`. Needs no current context (driver facts 12).
-    ///
-    /// # Safety
-    /// 1. `executable` is alive, and no other thread uses it meanwhile.
-    /// 2. Everything that its nodes name is alive until the launch has run, and sound to use as they do.
-    /// 3. `stream` is alive and not capturing, or losing that capture is intended (driver facts 2).
-    #[inline]
-    pub(crate) unsafe fn graph_launch(
-        &self,
-        executable: ExecutableHandle,
-        stream: StreamHandle,
-    ) -> Result<(), DriverError> {
-        // SAFETY: (1), (2), (3).
-        let code = unsafe { (self.graph_launch.call)(executable.0, stream.0) };
-        self.check(self.graph_launch.name, code)
+    /// What launches graphs into `stream`.
+    pub(crate) fn graph_launcher(&'static self, stream: StreamHandle) -> GraphLauncher {
+        GraphLauncher { call: self.graph_launch.call, stream, driver: self }
     }
 
     /// `cuGraphExecDestroy`. Launches in flight finish (trace `launch.exec_destroyed_in_flight`).

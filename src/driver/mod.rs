@@ -10,7 +10,7 @@
 //!    be undefined behaviour; these functions are looked up by name in the same library and declared with a number.
 //! 3. The calls that are "potentially unsafe" while a capture is open (allocation, free, synchronisation of another
 //!    stream, instantiation, destruction, module unloading) run inside [`Driver::relaxed`], so that they never
-//!    break a capture in progress on any thread (driver facts: `exchange.capture_*`, matrix `mx.*`).
+//!    break a capture in progress on any thread (`exchange.capture_*`, matrix `mx.*`).
 //! 4. The thread's current context is changed only inside [`Driver::with_context`], which puts it back. (cudarc's own drop of
 //!    a stream or context binds the context, if it is the last to go.)
 
@@ -26,7 +26,7 @@ mod stream;
 
 pub(crate) use calls::Driver;
 pub(crate) use context::{ContextHandle, DeviceAttribute};
-pub(crate) use graph::{ExecutableHandle, GraphHandle};
+pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher};
 pub(crate) use memory::FillValue;
 pub(crate) use module::{FunctionHandle, ModuleHandle};
 pub(crate) use stream::{CaptureMode, StreamHandle};

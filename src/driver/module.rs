@@ -6,7 +6,7 @@ use std::ptr;
 use cudarc::driver::sys::{CUfunction, CUmodule};
 
 use super::{Driver, StreamHandle};
-use crate::error::{DriverCode, DriverError};
+use crate::error::DriverError;
 
 /// A module's handle. Names the module; owns nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,27 +88,6 @@ impl Driver {
         let code = unsafe { (self.module_get_function.call)(&raw mut function, module.0, name.as_ptr()) };
         self.check(self.module_get_function.name, code)?;
         Ok(FunctionHandle(function))
-    }
-
-    /// The sizes of a kernel's parameters, in order, by `cuFuncGetParamInfo`; `None` on a driver without that call
-    /// (it came with CUDA 12.4).
-    ///
-    /// # Safety
-    /// 1. The function's module is loaded.
-    pub(crate) unsafe fn func_param_sizes(&self, function: FunctionHandle) -> Result<Option<Box<[usize]>>, DriverError> {
-        let Some(param_info) = &self.func_get_param_info else { return Ok(None) };
-        let mut sizes = Vec::new();
-        loop {
-            let (mut offset, mut size) = (0, 0);
-            // SAFETY: (1); two live out-pointers.
-            let code = unsafe { (param_info.call)(function.0, sizes.len(), &raw mut offset, &raw mut size) };
-            match self.check(param_info.name, code) {
-                Ok(()) => sizes.push(size),
-                // An index past the last parameter is an invalid value: that is how it ends.
-                Err(error) if error.code == DriverCode::INVALID_VALUE => return Ok(Some(sizes.into())),
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     /// `cuLaunchKernel`. On a capturing stream: one kernel node; the arguments are copied now in either case (trace

@@ -119,7 +119,7 @@ impl Driver {
     /// Runs `body` with the calling thread's capture mode at `RELAXED`, and puts back the mode that was set before.
     ///
     /// `cuThreadExchangeStreamCaptureMode`, twice, on unwinding too. Under `RELAXED` none of the potentially unsafe
-    /// calls hurts a capture, of this thread or another (driver facts 3; traces `exchange.capture_*`).
+    /// calls hurts a capture, of this thread or another (D3; traces `exchange.capture_*`).
     pub(crate) fn relaxed<R>(&self, body: impl FnOnce() -> R) -> R {
         struct Restore<'a>(&'a Driver, c_uint);
         impl Drop for Restore<'_> {

@@ -21,7 +21,7 @@ use crate::device::Device;
 use crate::driver::{CaptureMode, ContextHandle, Driver, ExecutableHandle, StreamHandle};
 use crate::error::{DriverError, Error, Misuse, Poisoned};
 use crate::graph::Graph;
-use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering};
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
 static CLAIMED: Mutex<Vec<Key>> = Mutex::new(Vec::new());
@@ -48,13 +48,19 @@ impl Drop for Claim {
     }
 }
 
+/// Aligned to a cache line, so that the lock and what it guards are in one (see [`Slots`]).
+#[repr(align(64))]
+struct Aligned<T>(T);
+
 pub struct Lane {
+    slots: Aligned<Mutex<Slots<ExecutableHandle>>>,
+    /// The lane's number, which no other lane has.
+    id: u64,
     driver: &'static Driver,
     device: Device,
     /// Keeps the stream alive.
     stream: Arc<CudaStream>,
     handle: StreamHandle,
-    pub(crate) slots: Mutex<Slots<ExecutableHandle>>,
     poisoned: OnceLock<Poisoned>,
     host_panic: Arc<HostPanic>,
 }
@@ -67,17 +73,28 @@ impl Lane {
         let handle = StreamHandle::of(stream);
         let claim = Claim::new((device.handle(), handle))?;
         // Relaxed: the number has to be different each time, and orders nothing. At a billion a second it lasts 500 years.
-        let owner = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::new(Self {
+            slots: Aligned(Mutex::new(Slots::new())),
+            id,
             driver: device.driver(),
             device: device.clone(),
             stream: stream.clone(),
             handle,
-            slots: Mutex::new(Slots::new(owner)),
             poisoned: OnceLock::new(),
             host_panic: Arc::default(),
         });
         Ok((lane, claim))
+    }
+
+    /// The published graphs. Locked for the length of one launch at the most (invariant 2).
+    #[inline]
+    pub(crate) fn slots(&self) -> MutexGuard<'_, Slots<ExecutableHandle>> {
+        self.slots.0.lock()
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     pub(crate) fn driver(&self) -> &'static Driver {

@@ -23,7 +23,7 @@ impl CapturePolicy {
         Self { allow_empty: false, memory_nodes: MemoryNodes::Refuse, upload: true, fail_stop: FailStop::Leak }
     }
 
-    /// Whether a graph without nodes is taken. It instantiates and launches, and does nothing (driver facts 10).
+    /// Whether a graph without nodes is taken. It instantiates and launches, and does nothing (D14).
     pub const fn allow_empty(mut self, allow: bool) -> Self {
         self.allow_empty = allow;
         self
@@ -84,7 +84,7 @@ impl Default for CapturePolicy {
 #[non_exhaustive]
 pub enum MemoryNodes {
     /// Refused, with their number. An allocation that the graph does not free makes its second launch fail with
-    /// `CUDA_ERROR_INVALID_VALUE` (driver facts 11), so this is the default.
+    /// `CUDA_ERROR_INVALID_VALUE` (D14), so this is the default.
     Refuse,
     /// Taken as it is: the graph frees what it allocates, or you do after each replay.
     Allow,

@@ -7,6 +7,7 @@ use std::fmt;
 use super::captured::Captured;
 use super::lane::Lane;
 use super::slots::Token;
+use crate::driver::GraphLauncher;
 use crate::error::{Error, Misuse};
 use crate::sync::Arc;
 
@@ -33,13 +34,16 @@ use crate::sync::Arc;
 pub struct Replayer {
     lane: Arc<Lane>,
     token: Token,
+    /// The lane's, at hand: a replay comes from a driver call that has emptied the caches, and the fewer lines it touches
+    /// the better.
+    launcher: GraphLauncher,
 }
 
 impl Replayer {
     /// Launches the graph, after everything enqueued on the stream so far. Returns once it is enqueued.
     ///
     /// Allocates nothing, binds no context, and takes no lock but the lane's, which is held for the length of one
-    /// launch. The driver itself blocks here once about 1,000 launches are queued (driver facts 21).
+    /// launch. The driver itself blocks here once about 1,000 launches are queued (D18).
     ///
     /// # Errors
     /// [`Stale`](crate::Stale) if the generation is not published any more; [`DriverError`](crate::DriverError) if the
@@ -50,14 +54,14 @@ impl Replayer {
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn replay(&self) -> Result<(), Error> {
-        let mut slots = self.lane.slots.lock();
+        let mut slots = self.lane.slots();
         let live = slots.admit(self.token)?;
         // SAFETY:
         // 1. A live slot's executable is alive (invariant 2 of `slots`), and is launched under this lock only.
         // 2. `Captured` holds what its nodes name, until the slot is retired and the stream has drained; that the
         //    kernels are sound to run is what the `unsafe` recording of each vouched for.
         // 3. The lane keeps the stream alive. Published is not Capturing: no capture of ours is open on it.
-        unsafe { self.lane.driver().graph_launch(live.executable, self.lane.handle()) }?;
+        unsafe { self.launcher.graph_launch(live.executable) }?;
         live.replays += 1;
         Ok(())
     }
@@ -65,7 +69,7 @@ impl Replayer {
     /// Whether the generation is still published. Another thread may reset it right after.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.lane.slots.lock().admit(self.token).is_ok()
+        self.lane.slots().admit(self.token).is_ok()
     }
 
     /// What this replayer names.
@@ -90,8 +94,8 @@ pub struct Publication(Replayer);
 impl Publication {
     /// Publishes `captured`, which has to outlive the publication.
     pub(crate) fn new(lane: &Arc<Lane>, captured: &Captured) -> Result<Self, Misuse> {
-        let token = lane.slots.lock().publish(captured.executable())?;
-        Ok(Self(Replayer { lane: lane.clone(), token }))
+        let token = lane.slots().publish(lane.id(), captured.executable())?;
+        Ok(Self(Replayer { lane: lane.clone(), token, launcher: lane.driver().graph_launcher(lane.handle()) }))
     }
 
     pub(crate) fn replayer(&self) -> &Replayer {
@@ -101,14 +105,14 @@ impl Publication {
     /// Launches that the driver has taken.
     pub(crate) fn replays(&self) -> u64 {
         // Live for as long as `self`, so there is a count.
-        self.0.lane.slots.lock().admit(self.0.token).map_or(0, |live| live.replays)
+        self.0.lane.slots().admit(self.0.token).map_or(0, |live| live.replays)
     }
 }
 
 impl Drop for Publication {
     fn drop(&mut self) {
         // Waits for the lock, and so for a replay that was admitted.
-        self.0.lane.slots.lock().retire(self.0.token);
+        self.0.lane.slots().retire(self.0.token);
     }
 }
 

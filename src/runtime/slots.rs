@@ -7,6 +7,9 @@
 //! 3. `admit` finds a slot only by the token that `publish` made for it.
 
 use std::fmt;
+use std::num::NonZeroU64;
+
+use smallvec::SmallVec;
 
 use crate::error::{Misuse, Stale};
 
@@ -17,14 +20,17 @@ use crate::error::{Misuse, Stale};
 pub struct Token {
     owner: u64,
     slot: usize,
-    generation: u64,
+    generation: Generation,
 }
+
+/// Counts the publications of one lane, from 1.
+type Generation = NonZeroU64;
 
 impl Token {
     /// The number of the publication on its stream, from 1.
     #[must_use]
     pub fn generation(self) -> u64 {
-        self.generation
+        self.generation.get()
     }
 }
 
@@ -39,32 +45,36 @@ pub(crate) struct Live<E> {
     pub(crate) executable: E,
     /// Launches that the driver has taken.
     pub(crate) replays: u64,
-    generation: u64,
+    generation: Generation,
 }
 
 /// The slots of one lane.
+///
+/// Small enough to share a cache line with the lock around it, as long as no more than one graph is published: a replay
+/// comes from a driver call that has emptied the caches, and touches this line alone.
 pub(crate) struct Slots<E> {
-    owner: u64,
     last_generation: u64,
-    slots: Vec<Option<Live<E>>>,
+    slots: SmallVec<[Option<Live<E>>; 1]>,
 }
 
+const _: () = assert!(size_of::<Slots<*const ()>>() <= 56, "a lock and the slots fit in 64 bytes");
+
 impl<E> Slots<E> {
-    /// `owner` is the lane's number, which no other lane has.
-    pub(crate) fn new(owner: u64) -> Self {
-        Self { owner, last_generation: 0, slots: Vec::new() }
+    pub(crate) fn new() -> Self {
+        Self { last_generation: 0, slots: SmallVec::new() }
     }
 
-    /// Makes `executable` the next generation, in a free slot.
-    pub(crate) fn publish(&mut self, executable: E) -> Result<Token, Misuse> {
-        let generation = self.last_generation.checked_add(1).ok_or(Misuse::GenerationsExhausted)?;
-        self.last_generation = generation;
+    /// Makes `executable` the next generation of the lane called `owner`, in a free slot.
+    pub(crate) fn publish(&mut self, owner: u64, executable: E) -> Result<Token, Misuse> {
+        let generation = self.last_generation.checked_add(1).and_then(Generation::new);
+        let generation = generation.ok_or(Misuse::GenerationsExhausted)?;
+        self.last_generation = generation.get();
         let slot = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
         self.slots[slot] = Some(Live { executable, replays: 0, generation });
-        Ok(Token { owner: self.owner, slot, generation })
+        Ok(Token { owner, slot, generation })
     }
 
     /// The graph that the token names, if it is still published.
@@ -73,8 +83,7 @@ impl<E> Slots<E> {
         let (held, live) = (token.generation, self.slots.get_mut(token.slot).and_then(Option::as_mut));
         match live {
             Some(live) if live.generation == held => Ok(live),
-            Some(live) => Err(Stale { held, current: Some(live.generation) }),
-            None => Err(Stale { held, current: None }),
+            live => Err(Stale { held: held.get(), current: live.map(|live| live.generation.get()) }),
         }
     }
 
@@ -96,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_token_admits_its_own_graph_until_that_is_retired() {
-        let mut slots = Slots::new(1);
-        let (a, b) = (slots.publish('a').unwrap(), slots.publish('b').unwrap());
+        let mut slots = Slots::new();
+        let (a, b) = (slots.publish(1, 'a').unwrap(), slots.publish(1, 'b').unwrap());
         assert_eq!((executable(&mut slots, a), executable(&mut slots, b)), (Some('a'), Some('b')));
         slots.retire(a);
         assert_eq!((executable(&mut slots, a), executable(&mut slots, b)), (None, Some('b')));
@@ -107,13 +116,13 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_and_its_old_token_is_stale() {
-        let mut slots = Slots::new(1);
-        let a = slots.publish('a').unwrap();
+        let mut slots = Slots::new();
+        let a = slots.publish(1, 'a').unwrap();
         assert_eq!(slots.admit(a).err(), None);
         slots.retire(a);
         assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: None }));
-        let b = slots.publish('b').unwrap();
-        assert_eq!((b.slot, b.generation), (a.slot, 2));
+        let b = slots.publish(1, 'b').unwrap();
+        assert_eq!((b.slot, b.generation()), (a.slot, 2));
         assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: Some(2) }));
         slots.retire(a);
         assert_eq!(executable(&mut slots, b), Some('b'), "a stale token retires nothing");
@@ -121,19 +130,19 @@ mod tests {
 
     #[test]
     fn generations_never_repeat() {
-        let mut slots = Slots::new(1);
+        let mut slots = Slots::new();
         slots.last_generation = u64::MAX - 1;
-        let last = slots.publish('a').unwrap();
+        let last = slots.publish(1, 'a').unwrap();
         assert_eq!(last.generation(), u64::MAX);
         slots.retire(last);
-        assert_eq!(slots.publish('b').err(), Some(Misuse::GenerationsExhausted));
+        assert_eq!(slots.publish(1, 'b').err(), Some(Misuse::GenerationsExhausted));
         assert_eq!(slots.admit(last).err(), Some(Stale { held: u64::MAX, current: None }));
     }
 
     #[test]
     fn a_token_from_nowhere_is_refused() {
-        let mut slots = Slots::<char>::new(1);
-        let elsewhere = Token { owner: 2, slot: 7, generation: 1 };
+        let mut slots = Slots::<char>::new();
+        let elsewhere = Token { owner: 2, slot: 7, generation: Generation::MIN };
         assert_eq!(slots.admit(elsewhere).err(), Some(Stale { held: 1, current: None }));
     }
 }

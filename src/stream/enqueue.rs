@@ -146,7 +146,7 @@ pub trait Enqueue: sealed::Recorder {
     /// Launches a kernel. One kernel node; the arguments' values are copied now. Buffers among the arguments, and the
     /// kernel's module, are kept.
     ///
-    /// Where the driver can tell (CUDA 12.4 and newer), number and sizes of the arguments are checked.
+    /// For a kernel from PTX, number and sizes of the arguments are checked against its parameters. (A cubin does not say.)
     ///
     /// # Errors
     /// [`Misuse::EmptyLaunch`], [`Misuse::ArgumentCount`], [`Misuse::ArgumentSize`], [`Misuse::WrongContext`].

@@ -13,7 +13,11 @@ impl sealed_state::State for Instantiated {
 
     const PHASE: Phase = Phase::Instantiated;
 
-    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, _: &'a mut Captured) -> Result<&'a mut Retained, DriverError> {
+    fn retained<'a>(
+        lane: &Lane,
+        in_flight: &'a mut InFlight,
+        _: &'a mut Captured,
+    ) -> Result<&'a mut Retained, DriverError> {
         in_flight.retained(lane)
     }
 }

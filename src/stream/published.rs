@@ -19,7 +19,11 @@ impl sealed_state::State for Published {
 
     const PHASE: Phase = Phase::Published;
 
-    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, _: &'a mut PublishedData) -> Result<&'a mut Retained, DriverError> {
+    fn retained<'a>(
+        lane: &Lane,
+        in_flight: &'a mut InFlight,
+        _: &'a mut PublishedData,
+    ) -> Result<&'a mut Retained, DriverError> {
         in_flight.retained(lane)
     }
 }

@@ -38,8 +38,12 @@ pub(super) fn cuCtxCreate_v4(
     cuCtxCreate_v2(call, context, flags, device)
 }
 
+/// Waits for the context's work.
 pub(super) fn cuCtxDestroy_v2(call: &mut Call, context: ContextArg) -> Outcome {
     let by = call.by;
+    if let Ok(found) = call.context(context.0) {
+        call.drain(found);
+    }
     call.context_destroy(context.0, by)
 }
 

@@ -95,8 +95,13 @@ pub(super) fn cuDevicePrimaryCtxRetain(call: &mut Call, context: Out<u64>, devic
     context.set(handle(call.primary_retain(device.0, by)?))
 }
 
+/// The last release waits for the context's work.
 pub(super) fn cuDevicePrimaryCtxRelease_v2(call: &mut Call, device: DeviceArg) -> Outcome {
     let by = call.by;
+    let ordinal = call.ordinal(device.0)?;
+    if let Some(primary) = call.devices[ordinal as usize].primary.filter(|primary| primary.references == 1) {
+        call.drain(primary.context);
+    }
     call.primary_release(device.0, by)
 }
 
@@ -106,6 +111,10 @@ pub(super) fn cuDevicePrimaryCtxRelease(call: &mut Call, device: DeviceArg) -> O
 
 pub(super) fn cuDevicePrimaryCtxReset_v2(call: &mut Call, device: DeviceArg) -> Outcome {
     let by = call.by;
+    let ordinal = call.ordinal(device.0)?;
+    if let Some(primary) = call.devices[ordinal as usize].primary {
+        call.drain(primary.context);
+    }
     call.primary_reset(device.0, by)
 }
 

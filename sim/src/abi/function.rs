@@ -166,12 +166,13 @@ pub(super) fn cuOccupancyMaxPotentialBlockSize(
     }
     grid.wanted()?;
     block.wanted()?;
+    call.function(function.0)?;
     let most = match u32::try_from(limit) {
         Ok(0) | Err(_) => device::MAX_THREADS,
         Ok(limit) => limit.min(device::MAX_THREADS),
     };
     let mut best = (0, 0, 0);
-    for threads in (32..=most.max(32)).step_by(32).filter(|threads| *threads <= most) {
+    for threads in (32..=most).step_by(32).chain([most]) {
         let blocks = call.occupancy(function.0, threads as i32, dynamic as u64)?;
         best = best.max((blocks * threads, threads, blocks));
     }

@@ -81,10 +81,11 @@ impl Driver {
     }
 
     /// Records the use of a function whose module is gone.
-    pub(crate) fn check_module(&mut self, module: ModuleId, function: &str, used: Site) {
+    pub(crate) fn check_module(&mut self, context: ContextId, module: ModuleId, function: &str, used: Site) {
         if let Err(Miss::Stale(Some(unloaded))) = self.modules.find(module.raw()) {
             let function = function.to_owned();
-            self.violate(None, Violation::ModuleUnloaded { function, unloaded, used });
+            let device = Some(self.device_of_context(context));
+            self.violate(device, Violation::ModuleUnloaded { function, unloaded, used });
         }
     }
 }

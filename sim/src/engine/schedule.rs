@@ -10,6 +10,9 @@ use crate::model::work::HostCall;
 /// A needed kernel that has had this many slices may be waiting for work that is not needed: that work gets turns, too.
 const PATIENCE: u32 = 8;
 
+/// Simulated nanoseconds that one call of [`Driver::advance`] runs for, so that the lock is not held for long.
+const STRETCH: u64 = 1 << 20;
+
 /// How far to go in one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
@@ -59,11 +62,12 @@ impl Driver {
         let mut turn = Turn { pace, moved: false, impatient: false, host: None };
         let need = self.needed(goal);
         let mut stuck: BTreeSet<LaneId> = BTreeSet::new();
+        let end = self.clock + STRETCH;
         while let Some(lane) = self.earliest(&need, &stuck) {
             if !self.run_head(lane, &mut turn) {
                 stuck.insert(lane);
             }
-            if turn.host.is_some() || (turn.moved && pace == Pace::One) {
+            if turn.host.is_some() || (turn.moved && (pace == Pace::One || self.clock > end)) {
                 break;
             }
         }

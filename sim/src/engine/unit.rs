@@ -102,7 +102,7 @@ impl Driver {
 
     fn step_kernel(&mut self, unit: &mut Unit, launch: &Launch, by: Site) -> Step {
         if unit.slices == 0 {
-            self.check_module(launch.module, launch.code.name(), by);
+            self.check_module(unit.context, launch.module, launch.code.name(), by);
         }
         let grid = unit.grid.get_or_insert_with(|| {
             let shape = launch.shape;
@@ -163,8 +163,8 @@ impl Driver {
     fn run_fill(&mut self, fill: Fill, context: ContextId, by: Site) -> Result<(), DeviceFault> {
         let row = fill.width.saturating_mul(u64::from(fill.element));
         for y in 0..fill.height {
-            let span = self.reach(fill.dst + y * fill.pitch, row, context, by)?;
-            // SAFETY: `reach` vouches for the row.
+            let span = self.reach_any(fill.dst + y * fill.pitch, row, context, by)?;
+            // SAFETY: `reach_any` vouches for the row.
             unsafe { bytes::fill(span, fill.value, fill.element as usize, fill.width as usize) };
         }
         Ok(())

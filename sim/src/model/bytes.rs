@@ -165,7 +165,7 @@ mod tests {
     fn shared_copies_move_every_byte_at_any_alignment() {
         for offset in 0..9 {
             let mut src: Vec<u8> = (0..64).collect();
-            let mut dst = vec![0u8; 64];
+            let mut dst = [0u8; 64];
             // SAFETY: both vectors hold 40 bytes from the offsets used.
             unsafe { copy(span(&mut dst[3..], true), span(&mut src[offset..], true), 40) };
             assert_eq!(dst[3..43], src[offset..offset + 40]);

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use super::id::{ContextId, Id, Miss, StreamId};
 use super::{Driver, StreamKind};
 use crate::code::{Code, Outcome};
-use crate::report::{ObjectKind, Site, Violation};
+use crate::engine::LaneId;
+use crate::report::{ObjectKind, Site};
 
 /// The valid bits of context flags: scheduling, host mapping, local memory kept, coredump, sync memops.
 const FLAGS: u32 = 0xFF;
@@ -47,9 +48,9 @@ impl Driver {
         })
     }
 
-    /// The device of a context; device 0 for one that has just gone.
+    /// The device of a context, even of one that is gone.
     pub(crate) fn device_of_context(&self, context: ContextId) -> u32 {
-        self.contexts.get(context).map_or(0, |context| context.device)
+        self.context_devices.get(&context).copied().unwrap_or(0)
     }
 
     /// The context on top of a thread's stack, whatever its state.
@@ -75,6 +76,7 @@ impl Driver {
 
     fn make_context(&mut self, device: u32, primary: bool, flags: u32, by: Site) -> ContextId {
         let context = self.contexts.upcoming();
+        self.context_devices.insert(context, device);
         let legacy = self.make_stream(context, StreamKind::Legacy, 0, by);
         self.contexts.insert(Context {
             device,
@@ -106,8 +108,7 @@ impl Driver {
         let context = match self.contexts.find(raw) {
             Ok(context) => context,
             Err(Miss::Stale(first)) => {
-                let kind = ObjectKind::Context;
-                self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+                self.destroyed_twice(ObjectKind::Context, raw, first, by);
                 return Err(Code::CONTEXT_IS_DESTROYED);
             }
             Err(_) => return Err(Code::INVALID_CONTEXT),
@@ -123,8 +124,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Destroys a context with everything in it.
+    /// Destroys a context with everything in it. Work that is still queued is dropped.
     pub(crate) fn tear_down(&mut self, context: ContextId, by: Site) {
+        let lanes: Vec<LaneId> =
+            self.lanes.iter().filter(|(_, lane)| lane.context == context).map(|(id, _)| *id).collect();
+        for lane in lanes {
+            self.discard_lane(lane);
+        }
         for stream in self.streams.select(|stream| stream.context == context) {
             self.drop_stream(stream, by);
         }

@@ -93,7 +93,8 @@ impl Driver {
             CopyKind::DtoH | CopyKind::DtoD => self.device_place(src, src_bytes, by)?,
             CopyKind::HtoD | CopyKind::Unified => self.any_place(src, src_bytes, by)?,
         };
-        if matches!((&dst_place, &src_place), (Place::Host(_), Place::Host(_))) {
+        let host_only = matches!((&dst_place, &src_place), (Place::Host(_), Place::Host(_)));
+        if host_only && dst_bytes > 0 {
             return Err(Code::INVALID_VALUE);
         }
         Ok(Copy { dst: dst_place, src: src_place, rows })

@@ -12,7 +12,7 @@ use super::work::Work;
 use super::{CaptureId, Driver, Status};
 use crate::code::{Code, Outcome};
 use crate::engine::{Goal, Mark};
-use crate::report::{ObjectKind, Site, Violation};
+use crate::report::{ObjectKind, Site};
 
 /// `CU_EVENT_DISABLE_TIMING`.
 const DISABLE_TIMING: u32 = 2;
@@ -72,8 +72,7 @@ impl Driver {
     /// `cuEventDestroy`.
     pub(crate) fn event_destroy(&mut self, raw: u64, by: Site) -> Outcome {
         if let Err(Miss::Stale(first)) = self.events.find(raw) {
-            let kind = ObjectKind::Event;
-            self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+            self.destroyed_twice(ObjectKind::Event, raw, first, by);
         }
         let event = self.event(raw)?;
         self.events.remove(event, by);

@@ -13,7 +13,7 @@ use super::work::{Place, Work};
 use super::{Driver, Recorded};
 use crate::code::{Code, Outcome};
 use crate::engine::{Body, Dep, Mark, Run, Ticket, Unit};
-use crate::report::{ObjectKind, Site, Violation};
+use crate::report::{ObjectKind, Site};
 
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
 pub(crate) const AUTO_FREE: u64 = 1;
@@ -84,8 +84,7 @@ impl Driver {
     pub(crate) fn exec_destroy(&mut self, raw: u64, by: Site) -> Outcome {
         self.unsafe_call(by.thread)?;
         if let Err(Miss::Stale(first)) = self.execs.find(raw) {
-            let kind = ObjectKind::Executable;
-            self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+            self.destroyed_twice(ObjectKind::Executable, raw, first, by);
         }
         let exec = self.exec(raw)?;
         self.drop_exec(exec, by);
@@ -125,6 +124,9 @@ impl Driver {
         let entry = self.exec_at(exec)?;
         let (plan, flags, last) = (Arc::clone(&entry.plan), entry.flags, entry.last);
         let objects = entry.objects.clone();
+        if plan.nodes.iter().any(|node| self.contexts.get(node.context).is_none()) {
+            return Err(Code::CONTEXT_IS_DESTROYED);
+        }
         self.account_launch(&plan, flags & AUTO_FREE != 0, by)?;
         let lane = self.at(stream)?.lane;
         let seq = self.lanes.get(&lane).ok_or(Code::INVALID_HANDLE)?.upcoming();

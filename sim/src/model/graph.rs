@@ -10,7 +10,7 @@ use super::id::{ConditionId, ContextId, GraphId, Miss, NodeId, UserObjectId};
 use super::work::Work;
 use super::{CaptureId, Driver};
 use crate::code::{Code, Outcome};
-use crate::report::{ObjectKind, Site, Violation};
+use crate::report::{ObjectKind, Site};
 
 /// A graph.
 #[derive(Debug)]
@@ -84,8 +84,7 @@ impl Driver {
     /// `cuGraphDestroy`: executables made from it live on.
     pub(crate) fn graph_destroy(&mut self, raw: u64, by: Site) -> Outcome {
         if let Err(Miss::Stale(first)) = self.graphs.find(raw) {
-            let kind = ObjectKind::Graph;
-            self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+            self.destroyed_twice(ObjectKind::Graph, raw, first, by);
         }
         let id = self.graph(raw)?;
         let refused = self.graphs.get(id).is_none_or(|graph| graph.capture.is_some() || graph.nested);

@@ -114,7 +114,7 @@ impl Driver {
         if self.modules.get(launch.module).is_some() {
             return Ok(());
         }
-        self.check_module(launch.module, launch.code.name(), by);
+        self.check_module(node.context, launch.module, launch.code.name(), by);
         Err(Code::INVALID_HANDLE)
     }
 

@@ -34,7 +34,7 @@ impl Driver {
 
     /// Destroys everything on a device and heals it. Pending work is dropped, not run; user objects are released.
     pub(crate) fn reset_device(&mut self, device: u32) {
-        let by = Site { call: self.calls, name: "SimDevice::reset", thread: 0 };
+        let by = Site { call: self.calls, name: super::RESET, thread: 0 };
         for exec in self.execs.select(|exec| exec.device == device) {
             self.drop_exec(exec, by);
         }

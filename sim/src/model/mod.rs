@@ -49,7 +49,7 @@ use memory::Memory;
 use crate::code::{Code, Outcome};
 use crate::engine::{Lane, LaneId};
 use crate::install::Options;
-use crate::report::{Faults, Log, Range, Site, Violation, Violations};
+use crate::report::{Faults, Log, ObjectKind, Range, Site, Violation, Violations};
 
 pub(crate) use alloc::PointerAttribute;
 pub(crate) use capture::{Capture, CaptureId, Info, Status};
@@ -71,6 +71,9 @@ pub(crate) use update::Update;
 pub(crate) use user_object::UserObject;
 use work::HostCall;
 
+/// The name under which [`SimDevice::reset`](crate::SimDevice::reset) destroys objects.
+const RESET: &str = "SimDevice::reset";
+
 /// What the driver knows of a host thread.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
@@ -87,6 +90,8 @@ pub(crate) struct Driver {
     pub(crate) devices: Vec<Device>,
     pub(crate) threads: BTreeMap<u32, Thread>,
     pub(crate) contexts: Table<ContextId, Context>,
+    /// The devices of all contexts that there ever were.
+    pub(crate) context_devices: BTreeMap<ContextId, u32>,
     pub(crate) streams: Table<StreamId, Stream>,
     pub(crate) events: Table<EventId, Event>,
     pub(crate) captures: BTreeMap<CaptureId, Capture>,
@@ -126,6 +131,7 @@ impl Driver {
             devices: (0..options.devices).map(|ordinal| Device::new(ordinal, options.coupled)).collect(),
             threads: BTreeMap::new(),
             contexts: Table::new(),
+            context_devices: BTreeMap::new(),
             streams: Table::new(),
             events: Table::new(),
             captures: BTreeMap::new(),
@@ -163,6 +169,17 @@ impl Driver {
     pub(crate) fn violate(&mut self, device: Option<u32>, violation: Violation) {
         let device = device.and_then(|device| self.devices.get_mut(device as usize));
         device.map_or(&mut self.violations, |device| &mut device.violations).push(violation);
+    }
+
+    /// Records that a caller destroys something that is gone, with the device of its current context.
+    ///
+    /// What a test has reset away is no fault of the program's.
+    pub(crate) fn destroyed_twice(&mut self, kind: ObjectKind, handle: u64, first: Option<Site>, again: Site) {
+        if first.is_some_and(|first| first.name == RESET) {
+            return;
+        }
+        let device = self.top(again.thread).map(|context| self.device_of_context(context));
+        self.violate(device, Violation::DestroyedTwice { kind, handle, first, again });
     }
 
     /// Whether a device has had a fault that all its contexts keep returning.

@@ -115,16 +115,20 @@ impl Driver {
         self.current(by.thread)?;
         self.unsafe_call(by.thread)?;
         if let Err(Miss::Stale(first)) = self.modules.find(raw) {
-            let kind = ObjectKind::Module;
-            self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+            self.destroyed_twice(ObjectKind::Module, raw, first, by);
         }
         let module = self.module(raw)?;
-        let names = self.pending_of(module);
-        for (function, used) in names {
-            self.violate(None, Violation::ModuleUnloaded { function, unloaded: by, used });
+        self.unload(module, by);
+        Ok(())
+    }
+
+    /// Takes a module away; pending work of its functions is recorded.
+    fn unload(&mut self, module: ModuleId, by: Site) {
+        let device = self.modules.get(module).map(|module| self.device_of_context(module.context));
+        for (function, used) in self.pending_of(module) {
+            self.violate(device, Violation::ModuleUnloaded { function, unloaded: by, used });
         }
         self.drop_module(module, by);
-        Ok(())
     }
 
     /// Takes a module away with its functions and variables.
@@ -179,10 +183,7 @@ impl Driver {
         self.unsafe_call(by.thread)?;
         let Some(library) = self.libraries.remove(id, by) else { return Err(Code::INVALID_HANDLE) };
         for module in library.modules.into_values() {
-            for (function, used) in self.pending_of(module) {
-                self.violate(None, Violation::ModuleUnloaded { function, unloaded: by, used });
-            }
-            self.drop_module(module, by);
+            self.unload(module, by);
         }
         for kernel in library.kernels.into_values() {
             self.kernels.remove(kernel, by);

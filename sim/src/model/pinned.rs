@@ -16,6 +16,22 @@ const ALLOC_FLAGS: u32 = 0x07;
 /// `CU_MEMHOSTREGISTER_PORTABLE | DEVICEMAP | IOMEMORY | READ_ONLY`.
 const REGISTER_FLAGS: u32 = 0x0F;
 
+/// Whether every page of a host range is there.
+#[cfg(target_os = "linux")]
+fn is_mapped(address: u64, bytes: u64) -> bool {
+    let first = address & !(PAGE as u64 - 1);
+    let Ok(len) = usize::try_from(address - first + bytes) else { return false };
+    let mut resident = vec![0u8; len.div_ceil(PAGE)];
+    // SAFETY: the call looks at the page tables only, whatever the address; `resident` has a byte for each page.
+    unsafe { libc::mincore(first as *mut libc::c_void, len, resident.as_mut_ptr()) == 0 }
+}
+
+/// Elsewhere the caller is believed.
+#[cfg(not(target_os = "linux"))]
+fn is_mapped(_address: u64, _bytes: u64) -> bool {
+    true
+}
+
 /// One page-locked range.
 #[derive(Debug)]
 pub(crate) struct Pinned {
@@ -77,6 +93,9 @@ impl Driver {
         let context = self.current(by.thread)?;
         self.unsafe_call(by.thread)?;
         let end = address.checked_add(bytes).ok_or(Code::INVALID_VALUE)?;
+        if !is_mapped(address, bytes) {
+            return Err(Code::INVALID_VALUE);
+        }
         let below = self.memory.pinned.range(..end).next_back();
         if below.is_some_and(|(base, pinned)| base + pinned.len > address) {
             return Err(Code::HOST_MEMORY_ALREADY_REGISTERED);

@@ -9,7 +9,7 @@ use super::Driver;
 use super::id::{Id, Miss, PoolId};
 use super::memory::BlockKind;
 use crate::code::{Code, Outcome};
-use crate::report::{ObjectKind, Site, Violation};
+use crate::report::{ObjectKind, Site};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
 const RELEASE_THRESHOLD: u32 = 4;
@@ -66,8 +66,7 @@ impl Driver {
     /// `cuMemPoolDestroy`: memory taken from the pool stays valid until it is freed.
     pub(crate) fn pool_destroy(&mut self, raw: u64, by: Site) -> Outcome {
         if let Err(Miss::Stale(first)) = self.pools.find(raw) {
-            let kind = ObjectKind::Pool;
-            self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+            self.destroyed_twice(ObjectKind::Pool, raw, first, by);
         }
         let pool = self.pool(raw)?;
         if self.pools.get(pool).is_some_and(|pool| pool.default) {

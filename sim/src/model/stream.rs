@@ -10,7 +10,7 @@ use super::id::{ContextId, Id, Miss, NodeId, StreamId};
 use super::{CaptureId, Driver, Status, device};
 use crate::code::{Code, Outcome};
 use crate::engine::{Lane, LaneId};
-use crate::report::{ObjectKind, Site, Violation};
+use crate::report::{ObjectKind, Site};
 
 /// `CU_STREAM_NON_BLOCKING`.
 pub(crate) const NON_BLOCKING: u32 = 1;
@@ -131,8 +131,7 @@ impl Driver {
             return Err(Code::INVALID_HANDLE);
         }
         if let Err(Miss::Stale(first)) = self.streams.find(raw) {
-            let kind = ObjectKind::Stream;
-            self.violate(None, Violation::DestroyedTwice { kind, handle: raw, first, again: by });
+            self.destroyed_twice(ObjectKind::Stream, raw, first, by);
         }
         let stream = self.stream(raw, by)?;
         self.drop_stream(stream, by);

@@ -1,8 +1,9 @@
 //! A launch in progress.
 //!
 //! Blocks run in order, the first coordinate fastest. A block runs until it is done; when it has spent its slice without
-//! getting there, up to [`RESIDENT`] blocks take turns, so that blocks which wait for each other make progress as long as
-//! they are within so many of each other. Everything is deterministic: the same launch on the same memory executes the
+//! getting there, up to 16 blocks (fewer of those that need much memory) take turns. So blocks that wait for each other
+//! make progress as long as they are within so many of each other; a grid that needs more of them at once never ends, as
+//! on a GPU that cannot hold them. Everything is deterministic: the same launch on the same memory executes the
 //! same instructions in the same order, whatever budgets it is run with.
 
 use std::{collections::VecDeque, fmt, sync::Arc};
@@ -29,6 +30,9 @@ const MOST_THREADS: u64 = 1024;
 /// The most memory that a block has: shared, and local of all its threads.
 const MOST_SHARED: u64 = 16 << 20;
 const MOST_LOCAL: u64 = 1 << 30;
+
+/// Memory beyond which no further block becomes resident.
+const RESIDENT_BYTES: u64 = 1 << 30;
 
 /// What a call of [`Grid::run`] achieved.
 #[derive(Debug)]
@@ -122,7 +126,7 @@ impl Grid {
                 Outcome::Running => {
                     self.resident.push_back(block);
                     self.slice = SLICE;
-                    if self.resident.len() < RESIDENT {
+                    if self.resident.len() < self.most_resident() {
                         self.start();
                     }
                 }
@@ -149,6 +153,15 @@ impl Grid {
         self.resident.push_front(block);
         self.next += 1;
         true
+    }
+
+    /// How many blocks may be in progress: fewer when they need much memory.
+    fn most_resident(&self) -> usize {
+        let threads = self.shape.threads_per_block();
+        let registers = threads.saturating_mul(self.function.register_count().into()).saturating_mul(4);
+        let local = threads.saturating_mul(self.function.local_bytes().into());
+        let block = registers.saturating_add(local).saturating_add(self.shape.dynamic_shared.into()).max(1);
+        (RESIDENT_BYTES / block).clamp(1, RESIDENT as u64) as usize
     }
 
     /// The fault of a launch that is larger than the interpreter allows.

@@ -71,7 +71,9 @@ fn longs_are_updated() {
             machine.write(p, &[old as u32, (old >> 32) as u32]);
             let text = kernel(
                 ".param .u64 p",
-                &format!("ld.param.u64 %rd1, [p]; atom.global.{op} %rd2, [%rd1], {operands}; st.global.u64 [%rd1+8], %rd2; ret;"),
+                &format!(
+                    "ld.param.u64 %rd1, [p]; atom.global.{op} %rd2, [%rd1], {operands}; st.global.u64 [%rd1+8], %rd2; ret;"
+                ),
             );
             machine.launch(&parse(&text), 1, 1, 0, args![p]).unwrap();
             assert_eq!(machine.read_longs(p, 2), [want, old], "{op}");

@@ -93,11 +93,16 @@ fn a_barrier_that_cannot_open_is_a_deadlock() {
 
 #[test]
 fn barriers_that_make_no_sense_are_refused() {
-    for body in ["bar.sync 16;", "bar.sync 0, 33;", "bar.sync 0, 0;", "bar.arrive 0, 32;", "bar.sync %r9, 32;"] {
+    for body in ["bar.sync 16;", "bar.sync 0, 33;", "bar.sync 0, 0;", "bar.sync %r9, 32;"] {
         let text = kernel("", &format!("mov.u32 %r9, %tid.x; {body}\nret;"));
         let fault = Machine::new().launch(&parse(&text), 1, 64, 0, &[]).unwrap_err();
         assert_eq!(fault.kind, FaultKind::InvalidBarrier, "{body}");
     }
+    // The two warps disagree about how many threads meet.
+    let text =
+        kernel("", "mov.u32 %r9, %tid.x; setp.lt.u32 %p1, %r9, 32;\n@%p1 bar.sync 0, 64;\n@!%p1 bar.sync 0;\nret;");
+    let fault = Machine::new().launch(&parse(&text), 1, 64, 0, &[]).unwrap_err();
+    assert_eq!((fault.kind, fault.line, fault.thread), (FaultKind::InvalidBarrier, 9, [32, 0, 0]));
 }
 
 #[test]

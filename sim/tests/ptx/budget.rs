@@ -5,7 +5,14 @@ use dacapo_sim::ptx::{Grid, Module, Progress};
 use crate::machine::{Arg, BASIC, DECODE, Machine, Numbers, args, pack};
 
 /// Runs a kernel with a budget and returns how many runs it took and how many instructions.
-fn run(machine: &mut Machine, module: &Module, name: &str, shape: (u32, u32, u32), args: &[Arg], budget: u64) -> (u64, u64) {
+fn run(
+    machine: &mut Machine,
+    module: &Module,
+    name: &str,
+    shape: (u32, u32, u32),
+    args: &[Arg],
+    budget: u64,
+) -> (u64, u64) {
     let function = module.function(name).unwrap();
     let (blocks, threads, shared) = shape;
     let mut grid = Grid::new(function.clone(), [blocks, 1, 1], [threads, 1, 1], shared, pack(function, args));
@@ -44,8 +51,7 @@ fn a_run_keeps_to_its_budget() {
     let mut machine = Machine::new();
     let input = machine.floats(&Numbers(1).units(10_000));
     let out = machine.floats(&[0.0]);
-    let mut grid =
-        Grid::new(function.clone(), [1; 3], [256, 1, 1], 0, pack(function, args![input, out, 10_000u32]));
+    let mut grid = Grid::new(function.clone(), [1; 3], [256, 1, 1], 0, pack(function, args![input, out, 10_000u32]));
     let mut before = 0;
     while let Progress::Running = grid.run(&mut machine, 500) {
         let executed = grid.instructions() - before;

@@ -9,12 +9,9 @@ fn floats_become_integers_in_every_direction() {
     let all: Vec<f32> = values.into_iter().chain(specials).collect();
     let bits = f32s(&all);
     let rows: Vec<&[u64]> = bits.chunks(1).collect();
-    for (mode, round) in [
-        ("rni", f32::round_ties_even as fn(f32) -> f32),
-        ("rzi", f32::trunc),
-        ("rmi", f32::floor),
-        ("rpi", f32::ceil),
-    ] {
+    for (mode, round) in
+        [("rni", f32::round_ties_even as fn(f32) -> f32), ("rzi", f32::trunc), ("rmi", f32::floor), ("rpi", f32::ceil)]
+    {
         let run = |ty: &str| compute(&format!("cvt.{mode}.{ty}.f32 d, a;"), ty, &["f32"], &rows);
         let (s32, u32s, s64, u64s) = (run("s32"), run("u32"), run("s64"), run("u64"));
         let (s16, f32r) = (run("s16"), run("f32"));

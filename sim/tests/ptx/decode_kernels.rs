@@ -1,5 +1,7 @@
 //! Every kernel of `kernels/decode.ptx` against the same computation in Rust, to the bit.
 
+#![allow(clippy::excessive_precision, clippy::approx_constant, reason = "constants as the kernels have them")]
+
 use dacapo_sim::ptx::Module;
 
 use crate::machine::{DECODE, Machine, Numbers, args};
@@ -23,8 +25,7 @@ fn exp(x: f32) -> f32 {
     let k = (x * 1.442_695_04).round_ties_even() as i32;
     let r = (k as f32).mul_add(-0.693_359_375, x);
     let r = (k as f32).mul_add(2.121_944_40e-4, r);
-    let coefficients =
-        [1.388_888_89e-3f32, 8.333_333_33e-3, 4.166_666_67e-2, 1.666_666_67e-1, 0.5, 1.0, 1.0];
+    let coefficients = [1.388_888_89e-3f32, 8.333_333_33e-3, 4.166_666_67e-2, 1.666_666_67e-1, 0.5, 1.0, 1.0];
     let p = coefficients.iter().fold(1.984_126_98e-4f32, |p, c| p.mul_add(r, *c));
     p * f32::from_bits(((k + 127) as u32) << 23)
 }
@@ -184,7 +185,9 @@ fn attention_adds_in_the_documented_order() {
                     let head_values = &values[head * context * dim..];
                     let scale = 1.0 / (dim as f32).sqrt();
                     let scores: Vec<f32> = (0..=position)
-                        .map(|p| query.iter().zip(&head_keys[p * dim..]).fold(0f32, |s, (a, b)| a.mul_add(*b, s)) * scale)
+                        .map(|p| {
+                            query.iter().zip(&head_keys[p * dim..]).fold(0f32, |s, (a, b)| a.mul_add(*b, s)) * scale
+                        })
                         .collect();
                     let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                     let weights: Vec<f32> = scores.iter().map(|s| exp(s - highest)).collect();

@@ -68,7 +68,7 @@ fn flushing_treats_denormals_as_zeros() {
 
 #[test]
 fn saturation_clamps_to_one() {
-    let clamp = |x: f32| if x.is_nan() { 0.0 } else { x.max(0.0).min(1.0) + 0.0 };
+    let clamp = |x: f32| if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 };
     check32("add.sat.f32 d, a, b;", |a, b| clamp(a + b));
     check32("fma.rn.sat.f32 d, a, b, b;", |a, b| clamp(a.mul_add(b, b)));
     check32("mul.ftz.sat.f32 d, a, b;", |a, b| clamp(flush(flush(a) * flush(b))));
@@ -109,7 +109,9 @@ fn double_precision_is_ieee() {
 fn extremes_skip_nan_and_order_zeros() {
     let nan = f32::NAN;
     let got = |text: &str, a: f32, b: f32| compute1(text, "f32", &["f32"; 2], &f32s(&[a, b]));
-    for (a, b, low, high) in [(0.0, -0.0, -0.0, 0.0), (nan, 2.0, 2.0, 2.0), (2.0, nan, 2.0, 2.0), (-1.0, 3.0, -1.0, 3.0)] {
+    for (a, b, low, high) in
+        [(0.0, -0.0, -0.0, 0.0), (nan, 2.0, 2.0, 2.0), (2.0, nan, 2.0, 2.0), (-1.0, 3.0, -1.0, 3.0)]
+    {
         assert_eq!(got("min.f32 d, a, b;", a, b), bits32(low), "min {a} {b}");
         assert_eq!(got("max.f32 d, a, b;", a, b), bits32(high), "max {a} {b}");
     }
@@ -147,19 +149,20 @@ fn properties_are_tested() {
 
 #[test]
 fn comparisons_know_nan() {
-    let relations: [(&str, fn(f32, f32) -> bool); 14] = [
+    type Relation = (&'static str, fn(f32, f32) -> bool);
+    let relations: [Relation; 14] = [
         ("eq", |a, b| a == b),
-        ("ne", |a, b| a < b || a > b),
+        ("ne", |a, b| a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_ne)),
         ("lt", |a, b| a < b),
         ("le", |a, b| a <= b),
         ("gt", |a, b| a > b),
         ("ge", |a, b| a >= b),
         ("equ", |a, b| a == b || a.is_nan() || b.is_nan()),
         ("neu", |a, b| a != b),
-        ("ltu", |a, b| !(a >= b)),
-        ("leu", |a, b| !(a > b)),
-        ("gtu", |a, b| !(a <= b)),
-        ("geu", |a, b| !(a < b)),
+        ("ltu", |a, b| a.partial_cmp(&b).is_none_or(std::cmp::Ordering::is_lt)),
+        ("leu", |a, b| a.partial_cmp(&b).is_none_or(std::cmp::Ordering::is_le)),
+        ("gtu", |a, b| a.partial_cmp(&b).is_none_or(std::cmp::Ordering::is_gt)),
+        ("geu", |a, b| a.partial_cmp(&b).is_none_or(std::cmp::Ordering::is_ge)),
         ("num", |a, b| !a.is_nan() && !b.is_nan()),
         ("nan", |a, b| a.is_nan() || b.is_nan()),
     ];
@@ -167,8 +170,7 @@ fn comparisons_know_nan() {
     for (name, holds) in relations {
         let plain = compute(&format!("setp.{name}.f32 d, a, b;"), "pred", &["f32"; 2], &rows(&operands));
         let flushed = compute(&format!("setp.{name}.ftz.f32 d, a, b;"), "pred", &["f32"; 2], &rows(&operands));
-        let wide: Vec<[u64; 2]> =
-            operands.iter().map(|row| row.map(|x| f64::from(single(x)).to_bits())).collect();
+        let wide: Vec<[u64; 2]> = operands.iter().map(|row| row.map(|x| f64::from(single(x)).to_bits())).collect();
         let double = compute(&format!("setp.{name}.f64 d, a, b;"), "pred", &["f64"; 2], &rows(&wide));
         for (i, [a, b]) in operands.iter().enumerate() {
             let (a, b) = (single(*a), single(*b));

@@ -115,7 +115,16 @@ fn guards_leave_other_lanes_alone() {
         "mov.u32 %r20, 1; setp.lt.u32 %p1, %r1, 8; setp.gt.u32 %p2, %r1, 20;\n\
          @%p1 mov.u32 %r20, 2; @!%p1 add.u32 %r20, %r20, 5; @%p2 mul.lo.u32 %r20, %r20, 10;",
     );
-    assert_eq!(got, each(32, |t| if t < 8 { 2 } else if t > 20 { 60 } else { 6 }));
+    assert_eq!(
+        got,
+        each(32, |t| if t < 8 {
+            2
+        } else if t > 20 {
+            60
+        } else {
+            6
+        })
+    );
 }
 
 #[test]

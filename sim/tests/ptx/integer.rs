@@ -43,13 +43,9 @@ fn sums_differences_and_products_wrap() {
 #[test]
 fn products_have_high_and_wide_parts() {
     check2("mul.hi.u16 d, a, b;", "u16", "u16", 16, |a, b| (a * b) >> 16);
-    check2("mul.hi.s16 d, a, b;", "s16", "s16", 16, |a, b| {
-        ((i64::from(a as i16) * i64::from(b as i16)) >> 16) as u64
-    });
+    check2("mul.hi.s16 d, a, b;", "s16", "s16", 16, |a, b| ((i64::from(a as i16) * i64::from(b as i16)) >> 16) as u64);
     check2("mul.hi.u32 d, a, b;", "u32", "u32", 32, |a, b| (a * b) >> 32);
-    check2("mul.hi.s32 d, a, b;", "s32", "s32", 32, |a, b| {
-        ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u64
-    });
+    check2("mul.hi.s32 d, a, b;", "s32", "s32", 32, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u64);
     check2("mul.hi.u64 d, a, b;", "u64", "u64", 64, |a, b| ((u128::from(a) * u128::from(b)) >> 64) as u64);
     check2("mul.hi.s64 d, a, b;", "s64", "s64", 64, |a, b| {
         ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
@@ -102,9 +98,7 @@ fn extremes_and_distances_know_signs() {
     check2("max.s16 d, a, b;", "s16", "s16", 16, |a, b| (a as i16).max(b as i16) as u64);
     check2("max.s64 d, a, b;", "s64", "s64", 64, |a, b| (a as i64).max(b as i64) as u64);
     check2("sad.u32 d, a, b, a;", "u32", "u32", 32, |a, b| a.abs_diff(b).wrapping_add(a));
-    check2("sad.s32 d, a, b, b;", "s32", "s32", 32, |a, b| {
-        u64::from((a as i32).abs_diff(b as i32)).wrapping_add(b)
-    });
+    check2("sad.s32 d, a, b, b;", "s32", "s32", 32, |a, b| u64::from((a as i32).abs_diff(b as i32)).wrapping_add(b));
     check2("abs.s32 d, a;", "s32", "s32", 32, |a, _| (a as i32).wrapping_abs() as u64);
     check2("neg.s64 d, a;", "s64", "s64", 64, |a, _| a.wrapping_neg());
     check2("abs.s16 d, a;", "s16", "s16", 16, |a, _| (a as i16).wrapping_abs() as u64);
@@ -147,7 +141,8 @@ fn shifts_clamp_their_amount() {
         let all: Vec<[u64; 2]> = amounts.iter().map(|n| [value, *n]).collect();
         let mask = u64::MAX >> (64 - bits);
         let left = compute(&format!("shl.b{ty} d, a, b;"), &format!("b{ty}"), &[&format!("b{ty}"), "u32"], &rows(&all));
-        let right = compute(&format!("shr.u{ty} d, a, b;"), &format!("u{ty}"), &[&format!("u{ty}"), "u32"], &rows(&all));
+        let right =
+            compute(&format!("shr.u{ty} d, a, b;"), &format!("u{ty}"), &[&format!("u{ty}"), "u32"], &rows(&all));
         let arithmetic =
             compute(&format!("shr.s{ty} d, a, b;"), &format!("s{ty}"), &[&format!("s{ty}"), "u32"], &rows(&all));
         let signed = (value << (64 - bits)) as i64 >> (64 - bits);
@@ -176,9 +171,15 @@ fn bits_are_counted_found_and_moved() {
     check2("brev.b32 d, a;", "b32", "b32", 32, |a, _| u64::from((a as u32).reverse_bits()));
     check2("brev.b64 d, a;", "b64", "b64", 64, |a, _| a.reverse_bits());
     check2("bfind.u32 d, a;", "u32", "u32", 32, |a, _| a.checked_ilog2().map_or(u64::MAX, u64::from));
-    check2("bfind.shiftamt.u64 d, a;", "u64", "u32", 32, |a, _| {
-        if a == 0 { u64::MAX } else { u64::from(a.leading_zeros()) }
-    });
+    check2(
+        "bfind.shiftamt.u64 d, a;",
+        "u64",
+        "u32",
+        32,
+        |a, _| {
+            if a == 0 { u64::MAX } else { u64::from(a.leading_zeros()) }
+        },
+    );
     check2("bfind.s32 d, a;", "s32", "u32", 32, |a, _| {
         let a = a as i32;
         let searched = (if a < 0 { !a } else { a }) as u32;

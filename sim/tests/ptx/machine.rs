@@ -12,8 +12,16 @@ pub(crate) const DECODE: &str = include_str!("../../../kernels/decode.ptx");
 struct Buffer {
     base: u64,
     len: usize,
-    bytes: Box<[u64]>,
+    /// From `Box::into_raw`, so that no reference to the bytes exists while kernels and host threads use them.
+    data: *mut [u64],
     host: bool,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from a box, and only here goes back into one.
+        drop(unsafe { Box::from_raw(self.data) });
+    }
 }
 
 /// A device memory.
@@ -88,13 +96,13 @@ impl Machine {
     }
 
     fn add(&mut self, len: usize, host: bool) -> u64 {
-        let bytes = vec![0u64; len.div_ceil(8).max(1)].into_boxed_slice();
+        let data = Box::into_raw(vec![0u64; len.div_ceil(8).max(1)].into_boxed_slice());
         // Gaps between buffers, so that an access just outside of one is outside of all.
         let base = match host {
-            true => bytes.as_ptr().addr() as u64,
+            true => data.cast::<u8>().expose_provenance() as u64,
             false => 0x7000_0000_0000 + (self.buffers.len() as u64) * 0x1_0000_0000,
         };
-        self.buffers.push(Buffer { base, len, bytes, host });
+        self.buffers.push(Buffer { base, len, data, host });
         base
     }
 
@@ -122,18 +130,16 @@ impl Machine {
 
     /// Device memory that holds these long words.
     pub(crate) fn longs(&mut self, values: &[u64]) -> u64 {
-        let base = self.bytes(8 * values.len());
-        let buffer = self.buffers.last_mut().unwrap();
-        buffer.bytes[..values.len()].copy_from_slice(values);
-        base
+        let words: Vec<u32> = values.iter().flat_map(|v| [*v as u32, (*v >> 32) as u32]).collect();
+        self.words(&words)
     }
 
-    fn at(&mut self, address: u64, len: usize) -> *mut u8 {
-        let found = self.buffers.iter_mut().find(|b| (b.base..=b.base + b.len as u64).contains(&address));
+    fn at(&self, address: u64, len: usize) -> *mut u8 {
+        let found = self.buffers.iter().find(|b| (b.base..=b.base + b.len as u64).contains(&address));
         let buffer = found.expect("an address of this machine");
         let offset = (address - buffer.base) as usize;
         assert!(offset + len <= buffer.len, "{len} bytes at {address:#x}");
-        buffer.bytes.as_mut_ptr().cast::<u8>().wrapping_add(offset)
+        buffer.data.cast::<u8>().wrapping_add(offset)
     }
 
     pub(crate) fn write(&mut self, address: u64, values: &[u32]) {
@@ -203,9 +209,8 @@ impl Machine {
 unsafe impl Memory for Machine {
     fn region(&mut self, address: u64) -> Option<Region> {
         self.lookups += 1;
-        let buffer = self.buffers.iter_mut().find(|b| (b.base..b.base + b.len as u64).contains(&address))?;
-        let data = buffer.bytes.as_mut_ptr().cast();
-        Some(Region { base: buffer.base, len: buffer.len as u64, data, host_shared: buffer.host })
+        let buffer = self.buffers.iter().find(|b| (b.base..b.base + b.len as u64).contains(&address))?;
+        Some(Region { base: buffer.base, len: buffer.len as u64, data: buffer.data.cast(), host_shared: buffer.host })
     }
 }
 

@@ -35,7 +35,8 @@ fn narrow_loads_extend_and_narrow_stores_cut() {
         0,
         args![input, out],
     );
-    let want = [0x81, 0xffff_ff81, 0xff81, 0xffff_ffff_ffff_8182, 0xffff_ffff_ffff_fff0, 0xffff_fff0, 0x5678_7800, 0xf000];
+    let want =
+        [0x81, 0xffff_ff81, 0xff81, 0xffff_ffff_ffff_8182, 0xffff_ffff_ffff_fff0, 0xffff_fff0, 0x5678_7800, 0xf000];
     assert_eq!(machine.read_longs(out, 8), want);
 }
 
@@ -183,7 +184,7 @@ fn host_memory_is_shared_with_running_threads() {
     let page = machine.host(16);
     let word = |index: u64| {
         // SAFETY: the buffer lives until the machine is dropped, below, and everybody uses atomics on it.
-        unsafe { AtomicU32::from_ptr((page as *mut u32).wrapping_add(index as usize)) }
+        unsafe { AtomicU32::from_ptr(std::ptr::with_exposed_provenance_mut((page + 4 * index) as usize)) }
     };
     let mut grid = Grid::new(function.clone(), [1; 3], [1; 3], 0, pack(&function, args![page]));
     thread::scope(|scope| {

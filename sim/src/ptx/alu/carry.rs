@@ -82,16 +82,16 @@ fn operations(opcode: &str, m: &mut Modifiers<'_>) -> Result<(Alu, Alu), Reason>
         ("mad" | "madc", Some("lo"), Ty::U32 | Ty::S32) => product!(u32, u32, |a, b| a.wrapping_mul(b)),
         ("mad" | "madc", Some("lo"), Ty::U64 | Ty::S64) => product!(u64, u64, |a, b| a.wrapping_mul(b)),
         ("mad" | "madc", Some("hi"), Ty::U32) => {
-            product!(u32, u32, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32)
+            product!(u32, u32, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)
         }
         ("mad" | "madc", Some("hi"), Ty::S32) => {
-            product!(i32, u32, |a, b| (i64::from(a) * i64::from(b) >> 32) as u32)
+            product!(i32, u32, |a, b| ((i64::from(a) * i64::from(b)) >> 32) as u32)
         }
         ("mad" | "madc", Some("hi"), Ty::U64) => {
-            product!(u64, u64, |a, b| (u128::from(a) * u128::from(b) >> 64) as u64)
+            product!(u64, u64, |a, b| ((u128::from(a) * u128::from(b)) >> 64) as u64)
         }
         ("mad" | "madc", Some("hi"), Ty::S64) => {
-            product!(i64, u64, |a, b| (i128::from(a) * i128::from(b) >> 64) as u64)
+            product!(i64, u64, |a, b| ((i128::from(a) * i128::from(b)) >> 64) as u64)
         }
         (_, _, ty) => return Err(no_type(ty)),
     })

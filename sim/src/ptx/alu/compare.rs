@@ -71,7 +71,7 @@ impl Comparison {
         let unordered = || a.partial_cmp(&b).is_none();
         match self {
             Comparison::Eq => a == b,
-            Comparison::Ne => a < b || a > b,
+            Comparison::Ne => !unordered() && a != b,
             Comparison::Lt => a < b,
             Comparison::Le => a <= b,
             Comparison::Gt => a > b,

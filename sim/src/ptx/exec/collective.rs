@@ -65,21 +65,33 @@ pub(super) fn exchange(registers: &mut Registers, arrivals: &[Arrival]) {
 fn gather(registers: &Registers, arrivals: &[Arrival]) -> Contributions {
     let mut brought = Contributions { values: [0; LANES], b: [0; LANES], c: [0; LANES] };
     for Arrival { collective, mask } in arrivals {
-        let words = |slot: u16| &registers.words[usize::from(slot)];
-        let vote = |lane: usize| u64::from(registers.predicates[usize::from(collective.a)] >> lane & 1);
-        for lane in lanes(*mask) {
-            brought.values[lane] = match collective.kind {
-                CollectiveKind::MatchAnyLong | CollectiveKind::MatchAllLong => {
-                    registers.longs[usize::from(collective.a)][lane]
+        let here = |lane: usize| mask & (1 << lane) != 0;
+        let word = |slot: u16| &registers.words[usize::from(slot)];
+        let Collective { kind, a, b, c, .. } = *collective;
+        match kind {
+            CollectiveKind::MatchAnyLong | CollectiveKind::MatchAllLong => {
+                let values = &registers.longs[usize::from(a)];
+                for lane in (0..LANES).filter(|lane| here(*lane)) {
+                    brought.values[lane] = values[lane];
                 }
-                CollectiveKind::VoteAll
-                | CollectiveKind::VoteAny
-                | CollectiveKind::VoteUniform
-                | CollectiveKind::Ballot => vote(lane),
-                _ => words(collective.a)[lane].into(),
-            };
-            brought.b[lane] = words(collective.b)[lane];
-            brought.c[lane] = words(collective.c)[lane];
+            }
+            CollectiveKind::VoteAll
+            | CollectiveKind::VoteAny
+            | CollectiveKind::VoteUniform
+            | CollectiveKind::Ballot => {
+                let values = registers.predicates[usize::from(a)];
+                for lane in (0..LANES).filter(|lane| here(*lane)) {
+                    brought.values[lane] = u64::from(values >> lane & 1);
+                }
+            }
+            _ => {
+                let (a, b, c) = (word(a), word(b), word(c));
+                for lane in (0..LANES).filter(|lane| here(*lane)) {
+                    brought.values[lane] = a[lane].into();
+                    brought.b[lane] = b[lane];
+                    brought.c[lane] = c[lane];
+                }
+            }
         }
     }
     brought

@@ -52,7 +52,7 @@ pub(super) struct Bank {
 
 impl Bank {
     pub(super) fn new() -> Self {
-        let predicates = File { used: usize::from(NEVER.max(ALWAYS)) + 1, free: Vec::new() };
+        let predicates = File { used: usize::from(NEVER) + 1, free: Vec::new() };
         Bank {
             words: File::default(),
             longs: File::default(),

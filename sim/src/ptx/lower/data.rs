@@ -49,6 +49,7 @@ impl<'a> Lowering<'_, '_, 'a> {
         let space = m.take(Space::parse);
         let count = vector(m);
         let ty = m.ty()?;
+        m.finish()?;
         let mut registers = [0; 4];
         let class = self.elements(destination, 1, ty, count, &mut registers, Direction::Load)?;
         let address = self.address(source, 2)?;
@@ -78,6 +79,7 @@ impl<'a> Lowering<'_, '_, 'a> {
         let space = m.take(Space::parse);
         let count = vector(m);
         let ty = m.ty()?;
+        m.finish()?;
         let mut registers = [0; 4];
         let class = self.elements(source, 2, ty, count, &mut registers, Direction::Store)?;
         let address = self.address(destination, 1)?;

@@ -38,10 +38,9 @@ impl<'t, 'a> Globals<'t, 'a> {
                 return Err((variable.place, Reason::DeclaredTwice(variable.name.to_owned())));
             }
         }
-        let mut index = 0;
-        for variable in tree.variables.iter().filter(defined).filter(|v| v.space != Some(Space::Shared)) {
+        let globals = tree.variables.iter().filter(defined).filter(|v| v.space != Some(Space::Shared));
+        for (index, variable) in globals.enumerate() {
             all.initialise(index, variable).map_err(|reason| (variable.place, reason))?;
-            index += 1;
         }
         Ok(all)
     }

@@ -176,8 +176,20 @@ macro_rules! extremes {
         pub(crate) fn $min(a: $type, b: $type, rule: NanRule) -> $type {
             match ($is_nan(a), $is_nan(b)) {
                 (true, true) => $nan,
-                (true, false) => if rule == NanRule::Propagate { $nan } else { b },
-                (false, true) => if rule == NanRule::Propagate { $nan } else { a },
+                (true, false) => {
+                    if rule == NanRule::Propagate {
+                        $nan
+                    } else {
+                        b
+                    }
+                }
+                (false, true) => {
+                    if rule == NanRule::Propagate {
+                        $nan
+                    } else {
+                        a
+                    }
+                }
                 (false, false) if a < b => a,
                 (false, false) if b < a => b,
                 (false, false) => <$type>::from_bits(a.to_bits() | b.to_bits()),
@@ -189,8 +201,20 @@ macro_rules! extremes {
         pub(crate) fn $max(a: $type, b: $type, rule: NanRule) -> $type {
             match ($is_nan(a), $is_nan(b)) {
                 (true, true) => $nan,
-                (true, false) => if rule == NanRule::Propagate { $nan } else { b },
-                (false, true) => if rule == NanRule::Propagate { $nan } else { a },
+                (true, false) => {
+                    if rule == NanRule::Propagate {
+                        $nan
+                    } else {
+                        b
+                    }
+                }
+                (false, true) => {
+                    if rule == NanRule::Propagate {
+                        $nan
+                    } else {
+                        a
+                    }
+                }
                 (false, false) if a > b => a,
                 (false, false) if b > a => b,
                 (false, false) => <$type>::from_bits(a.to_bits() & b.to_bits()),

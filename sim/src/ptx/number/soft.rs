@@ -218,7 +218,7 @@ pub(crate) fn divide(a: u64, b: u64, format: Format, rounding: Rounding) -> u64 
             // At least 125 bits over at most 53: a quotient of 72 bits or more, then the sticky bit.
             let x = lifted(x);
             let quotient = x.mantissa / y.mantissa;
-            let inexact = x.mantissa % y.mantissa != 0;
+            let inexact = !x.mantissa.is_multiple_of(y.mantissa);
             let mantissa = quotient << 1 | u128::from(inexact);
             round(Finite { negative, mantissa, exponent: x.exponent - y.exponent - 1 }, format, rounding)
         }

@@ -74,6 +74,7 @@ impl<'a> Parser<'a> {
         let found = self.text.get(self.current.start..self.current.end).unwrap_or_default();
         let reason = match self.current.token {
             Token::End => Reason::UnexpectedEnd,
+            Token::String => Reason::Unexpected { expected, found: "a string".to_owned() },
             _ => Reason::Unexpected { expected, found: found.chars().take(40).collect() },
         };
         ParseError { line: self.current.line as usize, ..self.error(reason) }

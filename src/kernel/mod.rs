@@ -1,14 +1,16 @@
-//! Modules, kernels, and what a launch is given.
+//! Modules, kernels, and the shape of a launch.
 
 #![allow(unsafe_code)]
+
+mod arguments;
+mod signature;
 
 use std::ffi::{CString, c_void};
 use std::fmt;
 
-use bytemuck::Pod;
-use smallvec::SmallVec;
+pub use arguments::{Argument, Arguments};
+use signature::Signatures;
 
-use crate::buffer::{Allocation, Buffer};
 use crate::device::Device;
 use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{Error, Misuse};
@@ -25,6 +27,8 @@ pub struct Module(Arc<Loaded>);
 pub(crate) struct Loaded {
     device: Device,
     handle: ModuleHandle,
+    /// What the PTX says of its kernels' parameters; nothing, for a cubin.
+    signatures: Signatures,
 }
 
 impl Drop for Loaded {
@@ -50,9 +54,10 @@ impl Device {
     /// [cuModuleLoadDataEx](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MODULE.html)
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_ptx(&self, text: &str) -> Result<Module, Error> {
+        let signatures = Signatures::of_ptx(text);
         let text = CString::new(text).map_err(|_| Misuse::InteriorNul)?;
         // SAFETY: PTX text that ends with a NUL.
-        unsafe { self.load_image(text.as_ptr().cast()) }
+        unsafe { self.load_image(text.as_ptr().cast(), signatures) }
     }
 
     /// Loads a cubin or fatbin made for this device.
@@ -65,16 +70,16 @@ impl Device {
     /// [`Error::Module`] if the image does not fit the device.
     pub unsafe fn load_cubin(&self, image: &[u8]) -> Result<Module, Error> {
         // SAFETY: the caller's condition.
-        unsafe { self.load_image(image.as_ptr().cast()) }
+        unsafe { self.load_image(image.as_ptr().cast(), Signatures::default()) }
     }
 
     /// # Safety
     /// `image` points to a whole cubin or fatbin, or to PTX text that ends with a NUL.
-    unsafe fn load_image(&self, image: *const c_void) -> Result<Module, Error> {
+    unsafe fn load_image(&self, image: *const c_void, signatures: Signatures) -> Result<Module, Error> {
         // SAFETY: the caller's condition.
         let loaded = self.with_current(|driver| Ok(unsafe { driver.module_load_data_ex(image) }))?;
         let handle = loaded.map_err(|(error, log)| Error::Module(error, log))?;
-        Ok(Module(Arc::new(Loaded { device: self.clone(), handle })))
+        Ok(Module(Arc::new(Loaded { device: self.clone(), handle, signatures })))
     }
 }
 
@@ -89,8 +94,7 @@ impl Module {
         let driver = self.0.device.driver();
         // SAFETY: (1) `self` keeps the module loaded.
         let function = unsafe { driver.module_get_function(self.0.handle, &c_name) }?;
-        // SAFETY: (1) as above.
-        let parameters = unsafe { driver.func_param_sizes(function) }?.map(Into::into);
+        let parameters = self.0.signatures.parameter_sizes(name);
         Ok(Kernel { module: self.0.clone(), function, name: name.into(), parameters })
     }
 }
@@ -107,7 +111,7 @@ pub struct Kernel {
     module: Arc<Loaded>,
     function: FunctionHandle,
     name: Arc<str>,
-    /// Bytes of each parameter; `None` where the driver cannot say.
+    /// Bytes of each parameter; `None` for a kernel from a cubin, which does not say.
     parameters: Option<Arc<[usize]>>,
 }
 
@@ -137,14 +141,13 @@ impl Kernel {
             return Err(Misuse::EmptyLaunch { kernel: self.name().into(), grid, block });
         }
         let Some(parameters) = &self.parameters else { return Ok(()) };
-        if parameters.len() != arguments.sizes.len() {
-            let (expected, found) = (parameters.len(), arguments.sizes.len());
+        if parameters.len() != arguments.len() {
+            let (expected, found) = (parameters.len(), arguments.len());
             return Err(Misuse::ArgumentCount { kernel: self.name().into(), expected, found });
         }
-        let differing = parameters.iter().zip(&arguments.sizes).position(|(expected, found)| expected != found);
-        match differing {
-            Some(index) => {
-                let (expected, found) = (parameters[index], arguments.sizes[index]);
+        let sizes = parameters.iter().zip(arguments.sizes()).enumerate();
+        match sizes.into_iter().find(|(_, (expected, found))| expected != found) {
+            Some((index, (&expected, &found))) => {
                 Err(Misuse::ArgumentSize { kernel: self.name().into(), index, expected, found })
             }
             None => Ok(()),
@@ -197,162 +200,12 @@ impl From<cudarc::driver::LaunchConfig> for LaunchConfig {
     }
 }
 
-/// The arguments of a launch, in the order of the kernel's parameters.
-///
-/// A tuple is one: `(&input, &output, 0.5f32, n)`. For more than sixteen, or a number known at run time only, add them
-/// one by one. A `&Buffer<T>` stands for its device address and is kept alive by whatever is recorded with it; any plain
-/// value stands for itself.
-///
-/// # Examples
-/// ```
-/// use dacapo::Arguments;
-///
-/// let mut arguments = Arguments::new();
-/// for weight in [0.25f32, 0.5, 0.25] {
-///     arguments.push(weight);
-/// }
-/// assert_eq!(arguments.len(), 3);
-/// ```
-#[derive(Clone, Default)]
-pub struct Arguments {
-    /// The values one after the other, each from a new word on.
-    words: Inline<u64>,
-    /// Where in `words` each value begins.
-    starts: Inline<usize>,
-    /// How many bytes each value has.
-    sizes: Inline<usize>,
-    allocations: Inline<Arc<Allocation>>,
-}
-
-/// Room for the arguments of most kernels without an allocation.
-type Inline<T> = SmallVec<[T; 16]>;
-
-impl Arguments {
-    /// None yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds one more.
-    pub fn push(&mut self, argument: impl Argument) {
-        argument.append_to(self);
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.sizes.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sizes.is_empty()
-    }
-
-    /// The buffers among them.
-    pub(crate) fn allocations(&self) -> &[Arc<Allocation>] {
-        &self.allocations
-    }
-
-    /// One pointer a value, as `cuLaunchKernel` wants them. Valid until `self` changes.
-    pub(crate) fn pointers(&mut self) -> Inline<*mut c_void> {
-        let base = self.words.as_mut_ptr();
-        self.starts.iter().map(|&start| base.wrapping_add(start).cast()).collect()
-    }
-
-    fn append(&mut self, bytes: &[u8]) {
-        self.starts.push(self.words.len());
-        self.sizes.push(bytes.len());
-        self.words.extend(bytes.chunks(size_of::<u64>()).map(|chunk| {
-            let mut word = [0; size_of::<u64>()];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_ne_bytes(word)
-        }));
-    }
-}
-
-impl fmt::Debug for Arguments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arguments").field("sizes", &self.sizes).finish_non_exhaustive()
-    }
-}
-
-/// Something that can be a kernel's argument: a plain value, or a reference to a [`Buffer`].
-///
-/// Sealed in effect: the two implementations below cover every type that could be one.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a kernel argument",
-    label = "not a plain value or a `&Buffer<T>`",
-    note = "pass a buffer by reference, and a struct of your own after deriving `bytemuck::Pod` for it"
-)]
-pub trait Argument {
-    /// Adds the argument.
-    #[doc(hidden)]
-    fn append_to(self, arguments: &mut Arguments);
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Pod> Argument for T {
-    fn append_to(self, arguments: &mut Arguments) {
-        arguments.append(bytemuck::bytes_of(&self));
-    }
-}
-
-impl<T> Argument for &Buffer<T> {
-    fn append_to(self, arguments: &mut Arguments) {
-        arguments.append(&self.device_ptr().to_ne_bytes());
-        arguments.allocations.push(self.allocation().clone());
-    }
-}
-
-impl From<()> for Arguments {
-    fn from((): ()) -> Self {
-        Self::new()
-    }
-}
-
-macro_rules! arguments_from_tuples {
-    ($($first:ident $($rest:ident)*)?) => {$(
-        impl<$first: Argument, $($rest: Argument),*> From<($first, $($rest,)*)> for Arguments {
-            #[expect(non_snake_case, reason = "a value is named after its type parameter")]
-            fn from(($first, $($rest,)*): ($first, $($rest,)*)) -> Self {
-                let mut arguments = Self::new();
-                arguments.push($first);
-                $(arguments.push($rest);)*
-                arguments
-            }
-        }
-        arguments_from_tuples!($($rest)*);
-    )?};
-}
-
-arguments_from_tuples!(A B C D E F G H I J K L M N O P);
-
 static_assertions::assert_impl_all!(Module: Send, Sync, Clone);
 static_assertions::assert_impl_all!(Kernel: Send, Sync, Clone);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn arguments_keep_their_bytes_and_order() {
-        let mut arguments = Arguments::from((1u8, 0.5f32, [1u64, 2, 3], -1i16));
-        assert_eq!(arguments.sizes[..], [1, 4, 24, 2]);
-        let pointers = arguments.pointers();
-        // SAFETY: each pointer is to a value of the type and size that was pushed, in live storage.
-        let values = unsafe {
-            (
-                pointers[0].cast::<u8>().read(),
-                pointers[1].cast::<f32>().read(),
-                pointers[2].cast::<[u64; 3]>().read(),
-                pointers[3].cast::<i16>().read(),
-            )
-        };
-        assert_eq!(values, (1, 0.5, [1, 2, 3], -1));
-    }
 
     #[test]
     fn a_launch_for_elements_covers_every_element() {
