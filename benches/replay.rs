@@ -1,9 +1,10 @@
 //! What does a replay cost the host, over the bare driver call?
 //!
 //! `cargo bench --bench replay`, or with `-- --rounds N`. Launches a graph of one small kernel in three ways, side by side in one
-//! run and on one stream: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`. The ways take turns launch by
-//! launch, in an order that rotates, and each launch is timed by itself; printed are the medians, and the median of each way's
-//! differences to the bare call of the same turn. (The clock's own cost is in every figure alike.)
+//! run: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`. The ways take turns launch by launch, in an order
+//! that rotates, and each launch is timed by itself. Which executable is launched matters to the driver by tens of nanoseconds, so
+//! each way has one on each of several streams, made in turns. Printed are the medians, and the median of each way's differences to
+//! the bare call of the same turn. (The clock's own cost is in every figure alike.)
 
 use std::env;
 use std::error::Error;
@@ -12,17 +13,31 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dacapo::cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
-use dacapo::cudarc::driver::{CudaGraph, CudaStream, result};
-use dacapo::{Buffer, Device, Enqueue, LaunchConfig, Published, Stream, ThreadLocal};
+use dacapo::cudarc::driver::{CudaGraph, CudaStream, DriverError, result};
+use dacapo::{Buffer, Device, Enqueue, Published, Replayer, Stream, ThreadLocal};
 
 #[path = "../examples/common/mod.rs"]
 mod common;
 
 const PTX: &str = include_str!("../kernels/basic.ptx");
+/// Streams, and so executables of each way.
+const STREAMS: usize = 16;
 /// Turns between two drains: three launches each, well below the depth at which the driver blocks (about 1,000).
-const TURNS: usize = 100;
+const TURNS: usize = 2 * 3 * STREAMS;
 /// Rounds before the clock counts.
 const WARM_UP: usize = 20;
+
+/// Launches once; `false` if the driver refuses.
+type Launch = fn(&Graphs) -> bool;
+
+const WAYS: [(&str, Launch); 3] = [
+    ("cuGraphLaunch", |graphs| {
+        // SAFETY: both handles are alive, and this is the only thread.
+        unsafe { sys::cuGraphLaunch(graphs.executable, graphs.handle).result() }.is_ok()
+    }),
+    ("cudarc CudaGraph::launch", |graphs| graphs.cudarc.launch().is_ok()),
+    ("dacapo Replayer::replay", |graphs| graphs.replayer.replay().is_ok()),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let rounds = rounds()?;
@@ -30,41 +45,64 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::open(0)?;
     println!("{driver} on {}, CUDA {}", device.name(), device.driver_version()?);
 
-    let own = device.context().new_stream()?;
     let word = device.stream()?.alloc::<u32>(1)?;
-    let graph = captured_by_cudarc(&own, &word)?;
-    // SAFETY: used by this thread alone, and captured on by dacapo alone from here on.
-    let stream = unsafe { device.adopt_stream(own.clone()) }?;
-    let published = captured_by_dacapo(&device, stream, &word)?;
+    device.context().bind_to_thread()?;
+    let store = load_store()?;
+    let graphs = (0..STREAMS).map(|_| Graphs::new(&device, store, &word)).collect::<Result<Vec<_>, _>>()?;
 
-    let (executable, handle, replayer) = (graph.cu_graph_exec(), own.cu_stream(), published.replayer());
-    let ways: [(&str, &dyn Fn() -> bool); 3] = [
-        // SAFETY: both handles are alive, and this is the only thread.
-        ("cuGraphLaunch", &|| unsafe { sys::cuGraphLaunch(executable, handle).result() }.is_ok()),
-        ("cudarc CudaGraph::launch", &|| graph.launch().is_ok()),
-        ("dacapo Replayer::replay", &|| replayer.replay().is_ok()),
-    ];
     let mut nanos = [const { Vec::new() }; 3];
     for round in 0..rounds + WARM_UP {
         for turn in 0..TURNS {
             for way in (0..3).map(|way| (way + turn) % 3) {
-                let spent = time(ways[way].1)?;
+                let spent = time(WAYS[way].1, &graphs[turn % STREAMS])?;
                 if round >= WARM_UP {
                     nanos[way].push(spent);
                 }
             }
         }
-        own.synchronize()?;
+        device.context().synchronize()?;
     }
 
     println!("host time per launch, medians of {} launches each:", rounds * TURNS);
-    for ((name, _), way) in ways.iter().zip(&nanos) {
+    for ((name, _), way) in WAYS.iter().zip(&nanos) {
         let differences = way.iter().zip(&nanos[0]).map(|(way, bare)| way - bare).collect();
         println!("{name:<26} {:7.0} ns  {:+5.0} ns", median(way.clone()), median(differences));
     }
-    drop(graph);
-    drop(published.reset()?);
     Ok(())
+}
+
+/// One launch on one stream, recorded three times: the ways differ in the way of launching alone.
+struct Graphs {
+    executable: sys::CUgraphExec,
+    handle: sys::CUstream,
+    cudarc: CudaGraph,
+    replayer: Replayer,
+    /// What the handles and the replayer name.
+    _owners: (CudaGraph, Stream<Published>),
+}
+
+impl Graphs {
+    fn new(device: &Device, store: sys::CUfunction, word: &Buffer<u32>) -> Result<Self, Box<dyn Error>> {
+        let own = device.context().new_stream()?;
+        let record = |stream: &Arc<CudaStream>| launch(store, word, stream);
+        let bare = captured_by_cudarc(&own, record)?;
+        let cudarc = captured_by_cudarc(&own, record)?;
+        // SAFETY: used by this thread alone, and captured on by dacapo alone from here on.
+        let stream = unsafe { device.adopt_stream(own.clone()) }?;
+        let captured = stream.capture(ThreadLocal, |c| {
+            c.retain(word.clone())?;
+            // SAFETY: the word is retained, and the module is never unloaded.
+            unsafe { c.raw(record) }
+        })?;
+        let published = captured.publish()?;
+        Ok(Self {
+            executable: bare.cu_graph_exec(),
+            handle: own.cu_stream(),
+            cudarc,
+            replayer: published.replayer(),
+            _owners: (bare, published),
+        })
+    }
 }
 
 fn rounds() -> Result<usize, Box<dyn Error>> {
@@ -73,9 +111,9 @@ fn rounds() -> Result<usize, Box<dyn Error>> {
 }
 
 /// Nanoseconds of one launch.
-fn time(launch: &dyn Fn() -> bool) -> Result<f64, Box<dyn Error>> {
+fn time(launch: Launch, graphs: &Graphs) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
-    let taken = launch();
+    let taken = launch(graphs);
     let spent = start.elapsed();
     if taken { Ok(spent.as_nanos() as f64) } else { Err("a launch was refused".into()) }
 }
@@ -85,31 +123,30 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn captured_by_dacapo(
-    device: &Device,
-    stream: Stream<dacapo::Idle>,
-    word: &Buffer<u32>,
-) -> Result<Stream<Published>, dacapo::Error> {
-    let store = device.load_ptx(PTX)?.kernel("store_u32")?;
-    let captured = stream.capture(ThreadLocal, |c| {
-        // SAFETY: store_u32(out, value).
-        unsafe { c.launch(&store, LaunchConfig::new(1, 1), (word, 1u32)) }
-    })?;
-    Ok(captured.publish()?)
-}
-
-/// The same graph, through cudarc alone. Its module stays loaded: it is used until the process ends.
-fn captured_by_cudarc(stream: &Arc<CudaStream>, word: &Buffer<u32>) -> Result<CudaGraph, Box<dyn Error>> {
+/// The kernel store_u32(out, value), from a module that stays loaded.
+fn load_store() -> Result<sys::CUfunction, Box<dyn Error>> {
     let ptx = CString::new(PTX)?;
-    // SAFETY: PTX text that ends with a NUL; the context is current since the stream was made.
+    // SAFETY: PTX text that ends with a NUL; the context is current.
     let module = unsafe { result::module::load_data(ptx.as_ptr().cast()) }?;
     // SAFETY: the module is loaded.
-    let store = unsafe { result::module::get_function(module, CString::new("store_u32")?) }?;
+    Ok(unsafe { result::module::get_function(module, CString::new("store_u32")?) }?)
+}
+
+fn launch(store: sys::CUfunction, word: &Buffer<u32>, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     let (mut address, mut value) = (word.device_ptr(), 1u32);
     let mut arguments: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut value).cast()];
+    // SAFETY: live arguments of the kernel's types; the word outlives what is launched here.
+    unsafe { result::launch_kernel(store, (1, 1, 1), (1, 1, 1), 0, stream.cu_stream(), &mut arguments) }
+}
+
+fn captured_by_cudarc(
+    stream: &Arc<CudaStream>,
+    record: impl Fn(&Arc<CudaStream>) -> Result<(), DriverError>,
+) -> Result<CudaGraph, Box<dyn Error>> {
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-    // SAFETY: store_u32(out, value), with live arguments of those types; the word outlives the graph.
-    unsafe { result::launch_kernel(store, (1, 1, 1), (1, 1, 1), 0, stream.cu_stream(), &mut arguments) }?;
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
-    Ok(graph.ok_or("nothing was captured")?)
+    record(stream)?;
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?.ok_or("nothing was captured")?;
+    // As dacapo does, so that the first launch is like the others.
+    graph.upload()?;
+    Ok(graph)
 }

@@ -109,6 +109,9 @@ def main():
 
     nvrtc = Nvrtc()
     stale = False
+    for orphan in sorted(set(HERE.glob("*.ptx")) - {source.with_suffix(".ptx") for source in sources}):
+        stale = True
+        print(f"{orphan.name} is made from no .cu file")
     for source in sources:
         target = source.with_suffix(".ptx")
         made = normalised(nvrtc.compile(source), source)

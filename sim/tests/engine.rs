@@ -207,4 +207,3 @@ fn elapsed_time_is_counted_in_work_and_the_same_every_time() {
     assert!(times[0] > 0.0);
     assert_eq!(times[0], times[1]);
 }
-

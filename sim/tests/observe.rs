@@ -9,7 +9,6 @@ use std::time::Duration;
 use common::*;
 use dacapo_sim::{Code, Fault, ObjectKind, Violation};
 
-
 #[test]
 fn live_objects_are_counted_and_named_with_the_call_that_made_them() {
     let gpu = gpu();

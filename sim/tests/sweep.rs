@@ -251,11 +251,8 @@ fn no_function_crashes_or_succeeds_wrongly() {
         assert!(code != 0 || harmless.contains(name), "{name} works before cuInit");
     }
     let gpu = gpu();
-    let expected = [
-        (Kind::Null, SUCCEED_WITH_NULL),
-        (Kind::Unknown, SUCCEED_WITH_UNKNOWN),
-        (Kind::Garbage, SUCCEED_WITH_GARBAGE),
-    ];
+    let expected =
+        [(Kind::Null, SUCCEED_WITH_NULL), (Kind::Unknown, SUCCEED_WITH_UNKNOWN), (Kind::Garbage, SUCCEED_WITH_GARBAGE)];
     for (kind, may_succeed) in expected {
         let mut succeeded = BTreeSet::new();
         for (name, call) in CALLERS {

@@ -1,10 +1,10 @@
 //! The C functions: `cuInit`, `cuMemAlloc_v2` and the others, by the names under which a driver library exports them.
 //!
-//! Each reads its arguments, takes the lock (see [`crate::model`]), meets the faults that a test has injected, calls the
+//! Each reads its arguments, takes the lock (see `model`), meets the faults that a test has injected, calls the
 //! model, writes its results and is logged.
 //!
 //! 1. The functions are not exported from a Rust program under their C names: there they would silently take the place of a
-//!    real driver. [`SYMBOLS`] and the crate `dacapo-sim-libcuda` give them their names on request.
+//!    real driver. [`symbols`] and the crate `dacapo-sim-libcuda` give them their names on request.
 //! 2. Handles and device addresses may be any bits. Host pointers must be null or valid, as for the driver.
 //!
 //! # Safety

@@ -148,7 +148,7 @@ impl Driver {
 
     /// `cuEventElapsedTime`, in milliseconds of simulated time.
     pub(crate) fn event_elapsed(&self, start: u64, end: u64) -> Outcome<f32> {
-        let time = |raw: u64| {
+        let mark = |raw: u64| {
             let event = self.event_at(self.event(raw)?)?;
             match &event.last {
                 Recorded::Captured { capture, .. } => match self.captures.get(capture).map(|c| c.status) {
@@ -157,10 +157,11 @@ impl Driver {
                 },
                 _ if event.flags & DISABLE_TIMING != 0 => Err(Code::INVALID_HANDLE),
                 Recorded::Never => Err(Code::INVALID_HANDLE),
-                Recorded::Eager(mark) => mark.time().ok_or(Code::NOT_READY),
+                Recorded::Eager(mark) => Ok(mark),
             }
         };
-        let (start, end) = (time(start)?, time(end)?);
+        let (start, end) = (mark(start)?, mark(end)?);
+        let (Some(start), Some(end)) = (start.time(), end.time()) else { return Err(Code::NOT_READY) };
         Ok((end as f64 - start as f64) as f32 / 1e6)
     }
 

@@ -42,7 +42,7 @@ fn parameters_and_results_go_through_parameter_memory() {
 #[test]
 fn only_the_lanes_of_the_guard_call() {
     let body = "mov.u32 %r9, 99; setp.gt.u32 %p1, %r1, 20; .param .b32 a; .param .b32 r; st.param.b32 [a], %r1;\n\
-        st.param.b32 [r], 0; @%p1 call (r), collatz, (a); @%p1 ld.param.b32 %r9, [r];";
+        st.param.b32 [r], 0; @%p1 call (r), collatz, (a); ld.param.b32 %r2, [r]; selp.b32 %r9, %r2, %r9, %p1;";
     let want: Vec<u32> = (0..50).map(|t| if t > 20 { collatz(t) } else { 99 }).collect();
     assert_eq!(run(COLLATZ, body, 50), want);
 }

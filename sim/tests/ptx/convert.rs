@@ -95,7 +95,7 @@ fn generic_addresses_know_their_space() {
     let text = "{ .shared .b32 v; .local .b32 l; .reg .u64 x, y; .reg .pred q, r;\n\
         mov.u64 x, v; cvta.shared.u64 x, x; cvta.to.shared.u64 y, x; isspacep.shared q, x; isspacep.global r, x;\n\
         selp.u32 d, 1, 0, q; @r add.u32 d, d, 100;\n\
-        setp.eq.u64 q, y, v; @q add.u32 d, d, 10;\n\
+        mov.u64 x, v; setp.eq.u64 q, y, x; @q add.u32 d, d, 10;\n\
         cvta.local.u64 x, l; isspacep.local q, x; @q add.u32 d, d, 1000;\n\
         isspacep.global q, a; @q add.u32 d, d, 10000; }";
     assert_eq!(compute1(text, "u32", &["u64"], &[0x7000_0000_0000]), 11011);

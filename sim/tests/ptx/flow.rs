@@ -134,7 +134,7 @@ fn a_lane_that_spins_does_not_starve_its_warp() {
         ".param .u64 lock, .param .u64 count",
         "ld.param.u64 %rd1, [lock]; ld.param.u64 %rd2, [count];\n\
          SPIN: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra SPIN;\n\
-         ld.global.u32 %r2, [%rd2]; add.u32 %r2, %r2, 1; st.global.u32 [%rd2], %r2;\n\
+         membar.gl; ld.volatile.global.u32 %r2, [%rd2]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd2], %r2; membar.gl;\n\
          atom.global.exch.b32 %r1, [%rd1], 0; ret;",
     );
     let mut machine = Machine::new();

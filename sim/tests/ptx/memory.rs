@@ -51,7 +51,7 @@ fn vectors_move_neighbouring_elements() {
          add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3; setp.lt.u32 %p1, %r1, 36; @!%p1 bra WIDE;\n\
          ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1]; st.global.v4.u32 [%rd2], {%r5, %r4, %r3, %r2}; ret;\n\
          WIDE: ld.global.v2.u64 {%rd4, %rd5}, [%rd1]; st.global.v2.u64 [%rd2], {%rd5, %rd4};\n\
-         ld.global.v2.f32 {%f1, _}, [%rd1]; st.global.v2.b32 [%rd2+8], {%f1, 7};\n\
+         ld.global.v2.u32 {%r6, _}, [%rd1]; mov.u32 %r7, 7; st.global.v2.b32 [%rd2+8], {%r6, %r7};\n\
          ld.global.v4.u8 {%rs1, %rs2, %rs3, %rs4}, [%rd1+4]; st.global.v4.u8 [%rd2+4], {%rs4, %rs3, %rs2, %rs1}; ret;",
         &mut machine,
         40,

@@ -8,7 +8,7 @@ use crate::ptx::{
     number::{
         Control, Rounding,
         convert::{self, Conversion},
-        single_double::canonical,
+        single_double::{canonical, narrow, widen},
     },
     registers::Class,
     types::{Kind, Ty},
@@ -80,7 +80,8 @@ fn frequent(conversion: Conversion, result: Class, operand: Class) -> Option<Alu
         (Ty::S32, Ty::F32, Rounding::Near) if exact => alu!(|a: f32| -> i32 { a.round_ties_even() as i32 }),
         (Ty::F32, Ty::F32, Rounding::Near) if integral => alu!(|a: f32| -> f32 { canonical(a.round_ties_even()) }),
         (Ty::F32, Ty::F32, Rounding::Down) if integral => alu!(|a: f32| -> f32 { canonical(a.floor()) }),
-        (Ty::F32, Ty::F64, Rounding::Near) if !integral => alu!(|a: f64| -> f32 { canonical(a as f32) }),
+        (Ty::F64, Ty::F32, _) => alu!(|a: f32| -> f64 { widen(a) }),
+        (Ty::F32, Ty::F64, Rounding::Near) if !integral => alu!(|a: f64| -> f32 { narrow(a) }),
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use crate::ptx::{
         Control, Rounding, half,
         single_double::{
             Binary, NanRule, Property, binary32, binary64, canonical, flushed, fused32, fused64, max32, max64, min32,
-            min64, root32, root64, settled,
+            min64, root32, root64, settled, with_sign,
         },
     },
     types::Ty,
@@ -65,7 +65,7 @@ macro_rules! binary_forms {
     }};
     (double $op:expr, $control:expr, $sign:tt) => {{
         if $control.rounding == Rounding::Near {
-            Ok(alu!(|a: f64, b: f64| -> f64 { settled(a $sign b, a, b) }))
+            Ok(alu!(|a: f64, b: f64| -> f64 { settled(a $sign b, $op.nan_order(a, b)) }))
         } else {
             let alu = alu!(each |a: f64, b: f64, word: u32| -> f64 {
                 binary64($op, a, b, Control::unpack(word).rounding)
@@ -181,20 +181,20 @@ fn extreme(min: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     }
 }
 
-/// `abs` clears the sign bit, `neg` flips it; neither touches the rest of a NaN.
+/// A NaN in half or single precision becomes the one that all operations give; in double precision it stays.
 fn sign(abs: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     let flush = m.flag("ftz");
     match (m.ty()?, abs, flush) {
-        (Ty::F32, true, false) => Ok(alu!(|a: f32| -> f32 { a.abs() })),
-        (Ty::F32, false, false) => Ok(alu!(|a: f32| -> f32 { -a })),
-        (Ty::F32, true, true) => Ok(alu!(|a: f32| -> f32 { flushed(a).abs() })),
-        (Ty::F32, false, true) => Ok(alu!(|a: f32| -> f32 { -flushed(a) })),
-        (Ty::F64, true, false) => Ok(alu!(|a: f64| -> f64 { a.abs() })),
-        (Ty::F64, false, false) => Ok(alu!(|a: f64| -> f64 { -a })),
-        (Ty::F16, true, false) => Ok(alu!(|a: u16| -> u16 { a & 0x7fff })),
-        (Ty::F16, false, false) => Ok(alu!(|a: u16| -> u16 { a ^ 0x8000 })),
-        (Ty::F16x2, true, false) => Ok(alu!(|a: u32| -> u32 { a & 0x7fff_7fff })),
-        (Ty::F16x2, false, false) => Ok(alu!(|a: u32| -> u32 { a ^ 0x8000_8000 })),
+        (Ty::F32, true, false) => Ok(alu!(|a: f32| -> f32 { canonical(a.abs()) })),
+        (Ty::F32, false, false) => Ok(alu!(|a: f32| -> f32 { canonical(-a) })),
+        (Ty::F32, true, true) => Ok(alu!(|a: f32| -> f32 { canonical(flushed(a).abs()) })),
+        (Ty::F32, false, true) => Ok(alu!(|a: f32| -> f32 { canonical(-flushed(a)) })),
+        (Ty::F64, true, false) => Ok(alu!(|a: f64| -> f64 { with_sign(a, a.abs()) })),
+        (Ty::F64, false, false) => Ok(alu!(|a: f64| -> f64 { with_sign(a, -a) })),
+        (Ty::F16, true, false) => Ok(alu!(|a: u16| -> u16 { half::absolute(a) })),
+        (Ty::F16, false, false) => Ok(alu!(|a: u16| -> u16 { half::negated(a) })),
+        (Ty::F16x2, true, false) => Ok(alu!(|a: u32| -> u32 { half::pairwise([a], |[a]| half::absolute(a)) })),
+        (Ty::F16x2, false, false) => Ok(alu!(|a: u32| -> u32 { half::pairwise([a], |[a]| half::negated(a)) })),
         (ty, ..) => Err(no_type(ty)),
     }
 }
@@ -208,7 +208,7 @@ fn root(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
             let alu = alu!(each |a: f32, word: u32| -> f32 { root32(a, Control::unpack(word)) });
             Ok(alu.with_control(control.pack()))
         }
-        Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(a.sqrt(), a, a) })),
+        Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(a.sqrt(), [a, a]) })),
         Ty::F64 if !control.flush && !approximate => {
             let alu = alu!(each |a: f64, word: u32| -> f64 { root64(a, Control::unpack(word).rounding) });
             Ok(alu.with_control(control.pack()))
@@ -226,8 +226,8 @@ fn reciprocal(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
             let alu = alu!(each |a: f32, word: u32| -> f32 { binary32(Binary::Div, 1.0, a, Control::unpack(word)) });
             Ok(alu.with_control(control.pack()))
         }
-        Ty::F64 if control.flush && approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, a, a) })),
-        Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, a, a) })),
+        Ty::F64 if control.flush && approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, [a, a]) })),
+        Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, [a, a]) })),
         Ty::F64 if !control.flush && !approximate => {
             let alu = alu!(each |a: f64, word: u32| -> f64 {
                 binary64(Binary::Div, 1.0, a, Control::unpack(word).rounding)
@@ -262,7 +262,7 @@ fn approximate(opcode: &str, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     }
     let flush = opcode != "tanh" && m.flag("ftz");
     match (opcode, m.ty()?) {
-        ("rsqrt", Ty::F64) => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a.sqrt(), a, a) })),
+        ("rsqrt", Ty::F64) => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a.sqrt(), [a, a]) })),
         ("rsqrt", Ty::F32) => Ok(through_double!(flush, |x| 1.0 / x.sqrt())),
         ("sin", Ty::F32) => Ok(through_double!(flush, |x| x.sin())),
         ("cos", Ty::F32) => Ok(through_double!(flush, |x| x.cos())),

@@ -22,7 +22,7 @@ pub(super) fn single() -> Alu {
 
 /// `fma.rn.f64`
 pub(super) fn double() -> Alu {
-    let plain = alu!(|a: f64, b: f64, c: f64| -> f64 { settled3(a.mul_add(b, c), a, b, c) });
+    let plain = alu!(|a: f64, b: f64, c: f64| -> f64 { settled3(a.mul_add(b, c), [b, c, a]) });
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
         return Alu { run: double_on_fma, ..plain };
@@ -56,7 +56,7 @@ fn double_on_fma(registers: &mut Registers, slots: &Slots, mask: Mask) {
         let [a, b, c] = [slots.s[0], slots.s[1], slots.s[2]].map(|slot| f64::load(registers, slot));
         f64::store(registers, slots.d, mask, |lane| {
             let [a, b, c] = [&a, &b, &c].map(|lanes| f64::lane(lanes, lane));
-            settled3(a.mul_add(b, c), a, b, c)
+            settled3(a.mul_add(b, c), [b, c, a])
         });
     }
     // SAFETY: `run` needs a processor with AVX2 and FMA; only `double` hands this function out, after asking for both.

@@ -7,7 +7,10 @@ use super::{
     access::{Place, addresses, get, set},
 };
 use crate::ptx::{
-    number::{Control, single_double},
+    number::{
+        Control, Rounding,
+        single_double::{self, Binary},
+    },
     op::{Atomic, AtomicOperation},
     registers::{Class, Mask, Registers, lanes},
 };
@@ -20,9 +23,12 @@ impl Surroundings<'_, '_> {
             let place = self.resolve(atomic.space, lane, addresses[lane], atomic.bytes.into(), true)?;
             let b = get(registers, class, atomic.b, lane);
             let c = get(registers, class, atomic.c, lane);
-            let update = |old| match class {
-                Class::Long => update_long(atomic.operation, old, b, c),
-                _ => update_word(atomic.operation, old as u32, b as u32, c as u32).into(),
+            let shared = matches!(place, Place::Shared(_));
+            let update = |old| match (atomic.operation, class) {
+                (AtomicOperation::AddFloat, Class::Long) => add_double(old, b, shared),
+                (AtomicOperation::AddFloat, _) => add_single(old as u32, b as u32, shared).into(),
+                (operation, Class::Long) => update_long(operation, old, b, c),
+                (operation, _) => update_word(operation, old as u32, b as u32, c as u32).into(),
             };
             let old = match place {
                 Place::Host(data) => {
@@ -65,13 +71,26 @@ unsafe fn exchange_host(data: *mut u8, bytes: u8, update: impl Fn(u64) -> u64) -
     }
 }
 
+/// A sum in single precision. In global memory the units that do it flush denormals, in shared memory they do not.
+fn add_single(old: u32, b: u32, shared: bool) -> u32 {
+    let control = Control { flush: !shared, ..Control::PLAIN };
+    single_double::binary32(Binary::Add, f32::from_bits(old), f32::from_bits(b), control).to_bits()
+}
+
+/// A sum in double precision. In global memory a NaN stays as it is, the operand's before the old value.
+fn add_double(old: u64, b: u64, shared: bool) -> u64 {
+    let (x, y) = (f64::from_bits(old), f64::from_bits(b));
+    match (x.is_nan(), y.is_nan()) {
+        (_, true) if !shared => b,
+        (true, false) if !shared => old,
+        _ => single_double::binary64(Binary::Add, x, y, Rounding::Near).to_bits(),
+    }
+}
+
+/// The operations on words that are not sums of floats.
 fn update_word(operation: AtomicOperation, old: u32, b: u32, c: u32) -> u32 {
     match operation {
-        AtomicOperation::Add => old.wrapping_add(b),
-        AtomicOperation::AddFloat => {
-            let (old, b) = (f32::from_bits(old), f32::from_bits(b));
-            single_double::binary32(single_double::Binary::Add, old, b, Control::PLAIN).to_bits()
-        }
+        AtomicOperation::Add | AtomicOperation::AddFloat => old.wrapping_add(b),
         AtomicOperation::MinUnsigned => old.min(b),
         AtomicOperation::MinSigned => (old as i32).min(b as i32) as u32,
         AtomicOperation::MaxUnsigned => old.max(b),
@@ -104,13 +123,10 @@ fn update_word(operation: AtomicOperation, old: u32, b: u32, c: u32) -> u32 {
     }
 }
 
+/// The same on longs.
 fn update_long(operation: AtomicOperation, old: u64, b: u64, c: u64) -> u64 {
     match operation {
-        AtomicOperation::Add => old.wrapping_add(b),
-        AtomicOperation::AddFloat => {
-            let (old, b) = (f64::from_bits(old), f64::from_bits(b));
-            single_double::settled(old + b, old, b).to_bits()
-        }
+        AtomicOperation::Add | AtomicOperation::AddFloat => old.wrapping_add(b),
         AtomicOperation::MinUnsigned => old.min(b),
         AtomicOperation::MinSigned => (old as i64).min(b as i64) as u64,
         AtomicOperation::MaxUnsigned => old.max(b),

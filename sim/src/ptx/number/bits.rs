@@ -1,17 +1,17 @@
 //! Integer instructions that are not one Rust operation.
 
-/// `a / b`; PTX leaves division by zero open, here it gives all ones.
 macro_rules! division {
     ($divide:ident, $remainder:ident, $type:ty) => {
+        /// `a / b`; PTX leaves division by zero open, GPUs give all ones.
         #[inline(always)]
         pub(crate) fn $divide(a: $type, b: $type) -> $type {
             if b == 0 { !0 } else { a.wrapping_div(b) }
         }
 
-        /// `a % b`; by zero it gives `a`.
+        /// `a % b`; by zero, likewise.
         #[inline(always)]
         pub(crate) fn $remainder(a: $type, b: $type) -> $type {
-            if b == 0 { a } else { a.wrapping_rem(b) }
+            if b == 0 { !0 } else { a.wrapping_rem(b) }
         }
     };
 }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn division_by_zero_and_overflow_are_defined() {
-        assert_eq!((div_u32(7, 0), rem_u32(7, 0)), (u32::MAX, 7));
+        assert_eq!((div_u32(7, 0), rem_u32(7, 0)), (u32::MAX, u32::MAX));
         assert_eq!((div_s32(i32::MIN, -1), rem_s32(i32::MIN, -1)), (i32::MIN, 0));
         assert_eq!((div_s64(-7, 2), rem_s64(-7, 2)), (-3, -1));
     }

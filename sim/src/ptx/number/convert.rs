@@ -92,12 +92,26 @@ fn clamped(value: u64, format: Format) -> u64 {
     }
 }
 
+/// The NaN that a conversion from or to double precision keeps, with its sign and as many of its upper bits as fit.
+fn kept_nan(value: u64, from: Ty, to: Ty, control: Control) -> Option<u64> {
+    if from != Ty::F64 && to != Ty::F64 {
+        return None;
+    }
+    // With flushing the operand goes through a single-precision operation first, which gives one NaN for all.
+    let nan = soft::translated_nan(value, format(from), format(to))?;
+    let flushes = control.flush && from == Ty::F32;
+    if flushes { soft::translated_nan(SINGLE.nan, SINGLE, format(to)) } else { Some(nan) }
+}
+
 /// Converts the low bits of `value` as the packed `Conversion` says. An integer result is extended to 64 bits.
 pub(crate) fn convert(value: u64, word: u32) -> u64 {
     let Conversion { from, to, control, integral } = Conversion::unpack(word);
     match (from.kind(), to.kind()) {
         (Kind::Float, Kind::Float) => {
             let value = flushed(extend(value, from), from, control);
+            if let Some(nan) = kept_nan(value, from, to, control) {
+                return nan;
+            }
             let value = if integral { soft::to_integral(value, format(from), control.rounding) } else { value };
             let rounding = if integral { Rounding::Near } else { control.rounding };
             let value = flushed(soft::reformat(value, format(from), format(to), rounding), to, control);

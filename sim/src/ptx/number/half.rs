@@ -59,6 +59,16 @@ fn order(x: u16) -> i32 {
     if x & 0x8000 != 0 { -magnitude - 1 } else { magnitude }
 }
 
+/// `-x`
+pub(crate) fn negated(x: u16) -> u16 {
+    if is_nan(x) { HALF.nan as u16 } else { x ^ 0x8000 }
+}
+
+/// `|x|`
+pub(crate) fn absolute(x: u16) -> u16 {
+    if is_nan(x) { HALF.nan as u16 } else { x & 0x7fff }
+}
+
 /// The smaller operand; a NaN loses against a number.
 pub(crate) fn min(a: u16, b: u16) -> u16 {
     match (is_nan(a), is_nan(b)) {

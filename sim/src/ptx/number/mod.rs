@@ -5,8 +5,8 @@
 //! instructions that are not one Rust operation.
 //!
 //! 1. Results depend on the operands alone: not on the host's rounding mode, vector width or compiler.
-//! 2. A NaN result of a half or single operation is the one that GPUs give, `0x7fff` or `0x7fffffff`. A NaN result of
-//!    a double operation is the first NaN operand, made quiet, or `0xfff8000000000000` when no operand is one.
+//! 2. A NaN is the one that an H200 gives. Operations in half and single precision give `0x7fff` and `0x7fffffff`. Those
+//!    in double precision keep a NaN operand, made quiet, and give `0xfff8000000000000` when no operand is one.
 //! 3. Nothing here panics, for any bit pattern.
 
 pub(crate) mod bits;

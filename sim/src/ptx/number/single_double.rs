@@ -31,34 +31,48 @@ pub(crate) fn canonical(x: f32) -> f32 {
     if is_nan32(x) { NAN32 } else { x }
 }
 
-/// The NaN of a double-precision operation on `a` and `b`.
+/// A double-precision `result`, or the NaN that it stands for: the first operand that is one, made quiet, or the NaN
+/// that an operation makes up.
 #[inline(always)]
-fn nan64(a: f64, b: f64) -> f64 {
-    let bits = if is_nan64(a) {
-        a.to_bits() | QUIET64
-    } else if is_nan64(b) {
-        b.to_bits() | QUIET64
+pub(crate) fn settled(result: f64, operands: [f64; 2]) -> f64 {
+    let [first, second] = operands;
+    settled3(result, [first, second, second])
+}
+
+/// The same with three operands.
+#[inline(always)]
+pub(crate) fn settled3(result: f64, operands: [f64; 3]) -> f64 {
+    if !is_nan64(result) {
+        return result;
+    }
+    let [first, second, third] = operands;
+    let bits = if is_nan64(first) {
+        first.to_bits() | QUIET64
+    } else if is_nan64(second) {
+        second.to_bits() | QUIET64
+    } else if is_nan64(third) {
+        third.to_bits() | QUIET64
     } else {
         DOUBLE.nan
     };
     f64::from_bits(bits)
 }
 
-/// `result`, or the NaN for these operands.
+/// The same number in double precision. A NaN keeps its sign and its bits.
 #[inline(always)]
-pub(crate) fn settled(result: f64, a: f64, b: f64) -> f64 {
-    if is_nan64(result) { nan64(a, b) } else { result }
+pub(crate) fn widen(x: f32) -> f64 {
+    let bits = u64::from(x.to_bits());
+    if is_nan32(x) { f64::from_bits(bits >> 31 << 63 | 0x7ff8 << 48 | bits << 29 & (u64::MAX >> 12)) } else { x.into() }
 }
 
-/// `result`, or the NaN for these three operands.
+/// The nearest number in single precision. A NaN keeps its sign and its upper bits.
 #[inline(always)]
-pub(crate) fn settled3(result: f64, a: f64, b: f64, c: f64) -> f64 {
-    if !is_nan64(result) {
-        result
-    } else if is_nan64(a) || is_nan64(b) {
-        nan64(a, b)
+pub(crate) fn narrow(x: f64) -> f32 {
+    let bits = x.to_bits();
+    if is_nan64(x) {
+        f32::from_bits((bits >> 63 << 31) as u32 | 0x7fc0_0000 | (bits >> 29) as u32 & 0x003f_ffff)
     } else {
-        nan64(c, c)
+        x as f32
     }
 }
 
@@ -119,9 +133,21 @@ pub(crate) fn binary32(op: Binary, a: f32, b: f32, control: Control) -> f32 {
     control.result(exact)
 }
 
+impl Binary {
+    /// The operands in the order in which their NaNs win: for sums and products the second one first.
+    #[inline(always)]
+    pub(crate) fn nan_order(self, a: f64, b: f64) -> [f64; 2] {
+        match self {
+            Binary::Add | Binary::Sub | Binary::Mul => [b, a],
+            Binary::Div => [a, b],
+        }
+    }
+}
+
 /// A double-precision operation in any of its forms.
 pub(crate) fn binary64(op: Binary, a: f64, b: f64, rounding: Rounding) -> f64 {
-    settled(f64::from_bits(soft_binary(op, a.to_bits(), b.to_bits(), DOUBLE, rounding)), a, b)
+    let result = soft_binary(op, a.to_bits(), b.to_bits(), DOUBLE, rounding);
+    settled(f64::from_bits(result), op.nan_order(a, b))
 }
 
 /// `a * b + c`, rounded once, in any of its forms.
@@ -141,7 +167,7 @@ pub(crate) fn fused32(a: f32, b: f32, c: f32, control: Control) -> f32 {
 /// `a * b + c`, rounded once, in any direction.
 pub(crate) fn fused64(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     let bits = soft::fused(a.to_bits(), b.to_bits(), c.to_bits(), DOUBLE, rounding);
-    settled3(f64::from_bits(bits), a, b, c)
+    settled3(f64::from_bits(bits), [b, c, a])
 }
 
 /// The square root in any of its forms.
@@ -157,7 +183,7 @@ pub(crate) fn root32(a: f32, control: Control) -> f32 {
 
 /// The square root in any direction.
 pub(crate) fn root64(a: f64, rounding: Rounding) -> f64 {
-    settled(f64::from_bits(soft::square_root(a.to_bits(), DOUBLE, rounding)), a, a)
+    settled(f64::from_bits(soft::square_root(a.to_bits(), DOUBLE, rounding)), [a, a])
 }
 
 /// What `min` and `max` do with a NaN among their operands.
@@ -169,30 +195,29 @@ pub(crate) enum NanRule {
     Propagate,
 }
 
+/// What `min` and `max` give for two NaNs, the second of which is `b`.
+#[inline(always)]
+fn no_number32(_: f32) -> f32 {
+    NAN32
+}
+
+#[inline(always)]
+fn no_number64(b: f64) -> f64 {
+    f64::from_bits(b.to_bits() | QUIET64)
+}
+
 macro_rules! extremes {
-    ($min:ident, $max:ident, $type:ty, $is_nan:ident, $nan:expr) => {
+    ($min:ident, $max:ident, $type:ty, $is_nan:ident, $no_number:ident) => {
         /// The smaller operand; -0 is smaller than +0; two NaNs give NaN.
         #[inline(always)]
         pub(crate) fn $min(a: $type, b: $type, rule: NanRule) -> $type {
             match ($is_nan(a), $is_nan(b)) {
-                (true, true) => $nan,
-                (true, false) => {
-                    if rule == NanRule::Propagate {
-                        $nan
-                    } else {
-                        b
-                    }
-                }
-                (false, true) => {
-                    if rule == NanRule::Propagate {
-                        $nan
-                    } else {
-                        a
-                    }
-                }
                 (false, false) if a < b => a,
                 (false, false) if b < a => b,
                 (false, false) => <$type>::from_bits(a.to_bits() | b.to_bits()),
+                (true, false) if rule == NanRule::Ignore => b,
+                (false, true) if rule == NanRule::Ignore => a,
+                _ => $no_number(b),
             }
         }
 
@@ -200,31 +225,25 @@ macro_rules! extremes {
         #[inline(always)]
         pub(crate) fn $max(a: $type, b: $type, rule: NanRule) -> $type {
             match ($is_nan(a), $is_nan(b)) {
-                (true, true) => $nan,
-                (true, false) => {
-                    if rule == NanRule::Propagate {
-                        $nan
-                    } else {
-                        b
-                    }
-                }
-                (false, true) => {
-                    if rule == NanRule::Propagate {
-                        $nan
-                    } else {
-                        a
-                    }
-                }
                 (false, false) if a > b => a,
                 (false, false) if b > a => b,
                 (false, false) => <$type>::from_bits(a.to_bits() & b.to_bits()),
+                (true, false) if rule == NanRule::Ignore => b,
+                (false, true) if rule == NanRule::Ignore => a,
+                _ => $no_number(b),
             }
         }
     };
 }
 
-extremes!(min32, max32, f32, is_nan32, NAN32);
-extremes!(min64, max64, f64, is_nan64, f64::from_bits(DOUBLE.nan));
+extremes!(min32, max32, f32, is_nan32, no_number32);
+extremes!(min64, max64, f64, is_nan64, no_number64);
+
+/// `-x` or `|x|` of a double; a NaN keeps its sign and becomes quiet.
+#[inline(always)]
+pub(crate) fn with_sign(x: f64, signed: f64) -> f64 {
+    if is_nan64(x) { no_number64(x) } else { signed }
+}
 
 /// The properties that `testp` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -286,8 +305,16 @@ mod tests {
     fn nan_results_are_fixed() {
         assert_eq!(binary32(Binary::Add, f32::from_bits(0xffc0_1234), 1.0, Control::PLAIN).to_bits(), 0x7fff_ffff);
         let signalling = f64::from_bits(0x7ff0_0000_0000_1234);
-        assert_eq!(settled(signalling + 1.0, signalling, 1.0).to_bits(), 0x7ff8_0000_0000_1234);
-        assert_eq!(settled(f64::INFINITY - f64::INFINITY, f64::INFINITY, f64::INFINITY).to_bits(), DOUBLE.nan);
+        assert_eq!(settled(signalling + 1.0, [1.0, signalling]).to_bits(), 0x7ff8_0000_0000_1234);
+        assert_eq!(settled(f64::INFINITY - f64::INFINITY, [f64::INFINITY; 2]).to_bits(), DOUBLE.nan);
+        let [a, b, c] = [1, 2, 3].map(|payload| f64::from_bits(0x7ff8 << 48 | payload));
+        assert_eq!(binary64(Binary::Add, a, b, Rounding::Up).to_bits() & 3, 2);
+        assert_eq!(binary64(Binary::Div, a, b, Rounding::Up).to_bits() & 3, 1);
+        assert_eq!(fused64(a, 1.0, c, Rounding::Up).to_bits() & 3, 3);
+        assert_eq!(fused64(a, b, c, Rounding::Up).to_bits() & 3, 2);
+        assert_eq!(max64(a, b, NanRule::Ignore).to_bits() & 3, 2);
+        assert_eq!(widen(f32::from_bits(0xff81_2345)).to_bits(), 0xfff8_2468_a000_0000);
+        assert_eq!(narrow(f64::from_bits(0xfff0_1234_5678_9abc)).to_bits(), 0xffc0_91a2);
         assert_eq!(binary64(Binary::Div, 0.0, 0.0, Rounding::Up).to_bits(), DOUBLE.nan);
         assert_eq!(
             fused64(1.0, 1.0, f64::from_bits(0xfff8_0000_0000_0007), Rounding::Zero).to_bits(),

@@ -255,6 +255,16 @@ pub(crate) fn reformat(a: u64, from: Format, to: Format, rounding: Rounding) -> 
     }
 }
 
+/// A NaN in another format: its sign, its upper bits, quiet. `None` when `a` is a number.
+pub(crate) fn translated_nan(a: u64, from: Format, to: Format) -> Option<u64> {
+    let Number::Nan = unpack(a, from) else { return None };
+    let negative = a >> from.sign() & 1 != 0;
+    let fraction = (a & ((1 << (from.precision - 1)) - 1)) << (DOUBLE.precision - from.precision);
+    let fraction = fraction >> (DOUBLE.precision - to.precision);
+    let quiet = 1 << (to.precision - 2);
+    Some(to.signed(negative, to.infinity() | fraction | quiet))
+}
+
 /// An integer in a floating-point format.
 pub(crate) fn from_integer(negative: bool, magnitude: u64, format: Format, rounding: Rounding) -> u64 {
     match magnitude {
