@@ -71,10 +71,10 @@ pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
 pub use pinned::{HostMemory, Pinned};
 pub use runtime::{CapturePolicy, FailStop, MemoryNodes, Replayer, Token};
 pub use state::{
-    CanBegin, CanEnd, CanPublish, Capturing, Global, HasPublished, Idle, Instantiated, Mode,
-    MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State, ThreadLocal,
+    Capturing, Global, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State,
+    ThreadLocal,
 };
-pub use stream::{CaptureStatus, Enqueue, Stream};
+pub use stream::{CanBegin, CanEnd, CanPublish, CaptureStatus, Enqueue, HasPublished, Stream};
 
 /// The code in the README is compiled.
 #[cfg(doctest)]

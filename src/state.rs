@@ -112,47 +112,6 @@ pub trait State: sealed_state::State {}
 )]
 pub trait Resting: State {}
 
-/// A state in which a capture can begin: [`Idle`].
-///
-/// Sealed, as [`State`] is.
-#[diagnostic::on_unimplemented(
-    message = "no capture can begin on a `Stream<{Self}>`",
-    label = "needs a `Stream<Idle>`",
-    note = "go back to idle first: `abort` a capture, `discard` a graph that is not published, `reset` one that is"
-)]
-pub trait CanBegin: State + sealed_state::Begin {}
-
-/// A state with a capture to end: [`Capturing`].
-///
-/// Sealed, as [`State`] is.
-#[diagnostic::on_unimplemented(
-    message = "no capture is open on a `Stream<{Self}>`",
-    label = "needs a `Stream<Capturing>`",
-    note = "`begin` opens a capture, and `end` closes it once; the closure form, `capture`, does both"
-)]
-pub trait CanEnd: State + sealed_state::End {}
-
-/// A state with a graph to publish: [`Instantiated`].
-///
-/// Sealed, as [`State`] is.
-#[diagnostic::on_unimplemented(
-    message = "nothing to publish on a `Stream<{Self}>`",
-    label = "needs a `Stream<Instantiated>`",
-    note = "a graph comes from `capture`, or from `begin` and `end`, and is published once; `replayer` hands out more handles"
-)]
-pub trait CanPublish: State + sealed_state::Publish {}
-
-/// A state with a published graph: [`Published`].
-///
-/// Sealed, as [`State`] is.
-#[diagnostic::on_unimplemented(
-    message = "no graph is published on a `Stream<{Self}>`",
-    label = "needs a `Stream<Published>`",
-    note = "to replay: `capture` some work (or `begin`, enqueue, `end`), then `publish`, and use what that returns",
-    note = "to go back to idle: `abort` a capture, `discard` a graph that is not published, `reset` one that is"
-)]
-pub trait HasPublished: State + sealed_state::HasPublished {}
-
 /// A capture mode: [`ThreadLocal`], [`Global`] or [`Relaxed`].
 ///
 /// Sealed: the driver has these three.
@@ -171,21 +130,15 @@ impl Resting for Idle {}
 impl Resting for Instantiated {}
 impl Resting for Published {}
 
-impl CanBegin for Idle {}
-impl<M: Mode> CanEnd for Capturing<M, Idle> {}
-impl CanPublish for Instantiated {}
-impl HasPublished for Published {}
-
 impl Mode for ThreadLocal {}
 impl Mode for Global {}
 impl Mode for Relaxed {}
 
 /// What a state has and does, for this crate alone.
 pub(crate) mod sealed_state {
-    use super::{Capturing, Idle, Instantiated, Mode, Phase, Published};
-    use crate::error::{DriverError, Error, Rejected};
-    use crate::runtime::{InFlight, Lane, Publication, Retained};
-    use crate::stream::Stream;
+    use super::Phase;
+    use crate::error::DriverError;
+    use crate::runtime::{InFlight, Lane, Retained};
 
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be made a state of a stream: the driver has no such state",
@@ -204,24 +157,6 @@ pub(crate) mod sealed_state {
             in_flight: &'a mut InFlight,
             data: &'a mut Self::Data,
         ) -> Result<&'a mut Retained, DriverError>;
-    }
-
-    pub trait Begin: super::State {
-        fn begin<M: Mode>(stream: Stream<Self>) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>>;
-    }
-
-    pub trait End: super::State {
-        fn end(stream: Stream<Self>) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>>;
-        fn fail(stream: Stream<Self>, body: Error) -> Rejected<Stream<Idle>>;
-    }
-
-    pub trait Publish: super::State {
-        fn publish(stream: Stream<Self>) -> Result<Stream<Published>, Rejected<Stream<Instantiated>>>;
-    }
-
-    pub trait HasPublished: super::State {
-        fn publication(data: &Self::Data) -> &Publication;
-        fn reset(stream: Stream<Self>) -> Result<Stream<Idle>, Rejected<Stream<Idle>>>;
     }
 }
 

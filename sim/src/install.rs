@@ -15,7 +15,7 @@ use crate::simulator::Simulator;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How many devices there are.
+    /// How many devices there are. With none, `cuInit` fails as a driver without a device does.
     pub devices: u32,
     /// Bytes of memory that each device has.
     pub memory: u64,
@@ -55,8 +55,8 @@ pub enum InstallError {
         /// The options in force.
         installed: Options,
     },
-    /// There must be at least one device, and at most 128.
-    #[error("{0} is no number of devices")]
+    /// There are at most 128 devices.
+    #[error("{0} devices are more than the 128 that there can be")]
     Devices(u32),
     /// The shared object could not be written.
     #[error("the shared object could not be written")]
@@ -80,7 +80,7 @@ impl Options {
     pub fn install(&self) -> Result<Simulator, InstallError> {
         /// Held while one thread installs; true when the shared object is loaded.
         static INSTALLED: Mutex<bool> = Mutex::new(false);
-        if self.devices == 0 || self.devices > MAX_DEVICES {
+        if self.devices > MAX_DEVICES {
             return Err(InstallError::Devices(self.devices));
         }
         let mut installed = INSTALLED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -105,7 +105,7 @@ impl Options {
         let default = Options::default();
         let devices = number("DACAPO_SIM_DEVICES").and_then(|n| u32::try_from(n).ok());
         Options {
-            devices: devices.unwrap_or(default.devices).clamp(1, MAX_DEVICES),
+            devices: devices.unwrap_or(default.devices).min(MAX_DEVICES),
             memory: number("DACAPO_SIM_MEMORY").unwrap_or(default.memory),
             coupled: true,
         }

@@ -1,12 +1,13 @@
 //! `Stream<Capturing<M, From>>`: a capture is open.
 
 use super::Stream;
+use super::transition::{CanEnd, sealed};
 use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
 use crate::runtime::{CapturePolicy, Captured, InFlight, Lane, Retained};
 use crate::state::sealed_state;
-use crate::state::{CanEnd, Capturing, Global, Idle, Instantiated, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
+use crate::state::{Capturing, Global, Idle, Instantiated, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::sync::Arc;
 
 /// What a capturing stream has.
@@ -107,7 +108,7 @@ impl<S: State> Stream<S> {
     }
 }
 
-impl<M: Mode> sealed_state::End for Capturing<M, Idle> {
+impl<M: Mode> sealed::End for Capturing<M, Idle> {
     fn end(stream: Stream<Self>) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         match recording.finish(core.policy) {

@@ -3,13 +3,14 @@
 use cudarc::driver::CudaStream;
 
 use super::capturing::{CapturingData, Recording};
+use super::transition::{CanBegin, sealed};
 use super::{Core, Stream};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{DriverError, Error, Misuse, Rejected};
 use crate::runtime::{InFlight, Lane, Retained};
 use crate::state::sealed_state;
-use crate::state::{CanBegin, Capturing, Idle, Instantiated, Mode, Phase, State};
+use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, State};
 use crate::sync::Arc;
 
 impl sealed_state::State for Idle {
@@ -126,12 +127,12 @@ impl<S: State> Stream<S> {
         let mut capturing = self.begin(mode)?;
         match body(&mut capturing) {
             Ok(()) => capturing.end(),
-            Err(error) => Err(sealed_state::End::fail(capturing, error)),
+            Err(error) => Err(sealed::End::fail(capturing, error)),
         }
     }
 }
 
-impl sealed_state::Begin for Idle {
+impl sealed::Begin for Idle {
     fn begin<M: Mode>(mut stream: Stream<Self>) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>> {
         match stream.open_capture::<M>() {
             Ok(recording) => {

@@ -2,11 +2,12 @@
 
 use super::Stream;
 use super::published::PublishedData;
+use super::transition::{CanPublish, sealed};
 use crate::error::{DriverError, Rejected};
 use crate::graph::Census;
 use crate::runtime::{Captured, InFlight, Lane, Publication, Retained};
 use crate::state::sealed_state;
-use crate::state::{CanPublish, Idle, Instantiated, Phase, Published, State};
+use crate::state::{Idle, Instantiated, Phase, Published, State};
 
 impl sealed_state::State for Instantiated {
     type Data = Captured;
@@ -35,7 +36,7 @@ impl<S: State> Stream<S> {
     }
 }
 
-impl sealed_state::Publish for Instantiated {
+impl sealed::Publish for Instantiated {
     fn publish(stream: Stream<Self>) -> Result<Stream<Published>, Rejected<Stream<Instantiated>>> {
         match Publication::new(&stream.core.lane, &stream.data) {
             Ok(publication) => {

@@ -6,10 +6,12 @@ mod idle;
 mod instantiated;
 mod published;
 mod resting;
+mod transition;
 
 use std::fmt;
 
 pub use enqueue::Enqueue;
+pub use transition::{CanBegin, CanEnd, CanPublish, HasPublished};
 
 use crate::device::Device;
 use crate::error::{DriverError, Error};

@@ -1,11 +1,12 @@
 //! `Stream<Published>`: the graph may be replayed, from any thread.
 
 use super::Stream;
+use super::transition::{HasPublished, sealed};
 use crate::error::{DriverError, Error, Rejected};
 use crate::graph::Census;
 use crate::runtime::{Captured, InFlight, Lane, Publication, Replayer, Retained, Token};
 use crate::state::sealed_state;
-use crate::state::{HasPublished, Idle, Instantiated, Phase, Published, State};
+use crate::state::{Idle, Instantiated, Phase, Published, State};
 
 /// What a published stream has.
 pub struct PublishedData {
@@ -28,7 +29,7 @@ impl sealed_state::State for Published {
     }
 }
 
-impl sealed_state::HasPublished for Published {
+impl sealed::HasPublished for Published {
     fn publication(data: &PublishedData) -> &Publication {
         &data.publication
     }

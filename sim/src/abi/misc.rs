@@ -11,6 +11,9 @@ pub(super) fn cuInit(call: &mut Call, flags: u32) -> Outcome {
     if flags != 0 {
         return Err(Code::INVALID_VALUE);
     }
+    if call.devices.is_empty() {
+        return Err(Code::NO_DEVICE);
+    }
     call.initialised = true;
     Ok(())
 }

@@ -177,7 +177,7 @@ impl World {
             }),
             ["query_event", event] => pair(h(event), 0, |event, _| cuEventQuery(event)),
             ["sync_event", event] => pair(h(event), 0, |event, _| cuEventSynchronize(event)),
-            ["sync_context"] => Box::new(|| cuCtxSynchronize()),
+            ["sync_context"] => Box::new(cuCtxSynchronize),
             ["destroy_stream", stream] => pair(h(stream), 0, |stream, _| cuStreamDestroy_v2(stream)),
             ["destroy_event", event] => pair(h(event), 0, |event, _| cuEventDestroy_v2(event)),
             ["callback", stream] => pair(h(stream), 0, |stream, _| cuStreamAddCallback(stream, Some(callback), 0, 0)),

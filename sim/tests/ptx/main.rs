@@ -13,6 +13,7 @@ mod decode_kernels;
 mod faults;
 mod float;
 mod flow;
+mod hardware;
 mod integer;
 mod machine;
 mod memory;
