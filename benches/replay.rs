@@ -1,11 +1,14 @@
 //! What does a replay cost the host, over the bare driver call?
 //!
 //! `cargo bench --bench replay`, or with `-- --rounds N`. Launches a graph of one small kernel in three ways, side by side in one
-//! run: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`. The ways take turns launch by launch, in an order
-//! that rotates, and each launch is timed by itself. Which executable is launched matters to the driver by tens of nanoseconds, so
-//! each way has one on each of several streams, made in turns. Printed are the medians, and the median of each way's differences to
-//! the bare call of the same turn. (The clock's own cost is in every figure alike.)
+//! run: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`.
+//!
+//! To the driver it matters by tens of nanoseconds which stream and which executable it is, and when they were made. So each way
+//! has many, made in an order that rotates; the ways take turns launch by launch, in an order that rotates too; and each launch is
+//! timed by itself. Printed are the medians, and the median of each way's differences to the bare call of the same turn. (The
+//! clock's own cost is in every figure alike.)
 
+use std::any::Any;
 use std::env;
 use std::error::Error;
 use std::ffi::{CString, c_void};
@@ -14,30 +17,30 @@ use std::time::Instant;
 
 use dacapo::cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use dacapo::cudarc::driver::{CudaGraph, CudaStream, DriverError, result};
-use dacapo::{Buffer, Device, Enqueue, Published, Replayer, Stream, ThreadLocal};
+use dacapo::{Buffer, Device, Enqueue, Replayer, ThreadLocal};
 
 #[path = "../examples/common/mod.rs"]
 mod common;
 
 const PTX: &str = include_str!("../kernels/basic.ptx");
-/// Streams, and so executables of each way.
-const STREAMS: usize = 16;
+/// Streams and executables of each way.
+const EACH: usize = 18;
 /// Turns between two drains: three launches each, well below the depth at which the driver blocks (about 1,000).
-const TURNS: usize = 2 * 3 * STREAMS;
+const TURNS: usize = 6 * EACH;
 /// Rounds before the clock counts.
 const WARM_UP: usize = 20;
 
-/// Launches once; `false` if the driver refuses.
-type Launch = fn(&Graphs) -> bool;
+const WAYS: [&str; 3] = ["cuGraphLaunch", "cudarc CudaGraph::launch", "dacapo Replayer::replay"];
 
-const WAYS: [(&str, Launch); 3] = [
-    ("cuGraphLaunch", |graphs| {
-        // SAFETY: both handles are alive, and this is the only thread.
-        unsafe { sys::cuGraphLaunch(graphs.executable, graphs.handle).result() }.is_ok()
-    }),
-    ("cudarc CudaGraph::launch", |graphs| graphs.cudarc.launch().is_ok()),
-    ("dacapo Replayer::replay", |graphs| graphs.replayer.replay().is_ok()),
-];
+/// One launch on a stream of its own, recorded and instantiated, to be launched in one of the ways.
+enum Graph {
+    Bare(sys::CUgraphExec, sys::CUstream),
+    Cudarc(CudaGraph),
+    Dacapo(Replayer),
+}
+
+/// What a [`Graph`] names without owning it.
+type Owner = Box<dyn Any>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let rounds = rounds()?;
@@ -48,13 +51,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let word = device.stream()?.alloc::<u32>(1)?;
     device.context().bind_to_thread()?;
     let store = load_store()?;
-    let graphs = (0..STREAMS).map(|_| Graphs::new(&device, store, &word)).collect::<Result<Vec<_>, _>>()?;
+    let (mut graphs, mut owners) = ([const { Vec::new() }; 3], Vec::new());
+    for round in 0..EACH {
+        for way in (0..3).map(|way| (way + round) % 3) {
+            let (graph, owner) = Graph::new(way, &device, store, &word)?;
+            graphs[way].push(graph);
+            owners.push(owner);
+        }
+    }
 
     let mut nanos = [const { Vec::new() }; 3];
     for round in 0..rounds + WARM_UP {
         for turn in 0..TURNS {
             for way in (0..3).map(|way| (way + turn) % 3) {
-                let spent = time(WAYS[way].1, &graphs[turn % STREAMS])?;
+                let spent = time(&graphs[way][turn / 3 % EACH])?;
                 if round >= WARM_UP {
                     nanos[way].push(spent);
                 }
@@ -64,44 +74,47 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     println!("host time per launch, medians of {} launches each:", rounds * TURNS);
-    for ((name, _), way) in WAYS.iter().zip(&nanos) {
+    for (name, way) in WAYS.iter().zip(&nanos) {
         let differences = way.iter().zip(&nanos[0]).map(|(way, bare)| way - bare).collect();
         println!("{name:<26} {:7.0} ns  {:+5.0} ns", median(way.clone()), median(differences));
     }
+    drop((graphs, owners));
     Ok(())
 }
 
-/// One launch on one stream, recorded three times: the ways differ in the way of launching alone.
-struct Graphs {
-    executable: sys::CUgraphExec,
-    handle: sys::CUstream,
-    cudarc: CudaGraph,
-    replayer: Replayer,
-    /// What the handles and the replayer name.
-    _owners: (CudaGraph, Stream<Published>),
-}
-
-impl Graphs {
-    fn new(device: &Device, store: sys::CUfunction, word: &Buffer<u32>) -> Result<Self, Box<dyn Error>> {
-        let own = device.context().new_stream()?;
+impl Graph {
+    fn new(
+        way: usize,
+        device: &Device,
+        store: sys::CUfunction,
+        word: &Buffer<u32>,
+    ) -> Result<(Self, Owner), Box<dyn Error>> {
         let record = |stream: &Arc<CudaStream>| launch(store, word, stream);
-        let bare = captured_by_cudarc(&own, record)?;
-        let cudarc = captured_by_cudarc(&own, record)?;
-        // SAFETY: used by this thread alone, and captured on by dacapo alone from here on.
-        let stream = unsafe { device.adopt_stream(own.clone()) }?;
-        let captured = stream.capture(ThreadLocal, |c| {
-            c.retain(word.clone())?;
-            // SAFETY: the word is retained, and the module is never unloaded.
-            unsafe { c.raw(record) }
-        })?;
-        let published = captured.publish()?;
-        Ok(Self {
-            executable: bare.cu_graph_exec(),
-            handle: own.cu_stream(),
-            cudarc,
-            replayer: published.replayer(),
-            _owners: (bare, published),
-        })
+        if way == 2 {
+            let captured = device.stream()?.capture(ThreadLocal, |c| {
+                c.retain(word.clone())?;
+                // SAFETY: the word is retained, and the module is never unloaded.
+                unsafe { c.raw(record) }
+            })?;
+            let published = captured.publish()?;
+            return Ok((Self::Dacapo(published.replayer()), Box::new(published)));
+        }
+        let stream = device.context().new_stream()?;
+        let graph = captured_by_cudarc(&stream, record)?;
+        if way == 1 {
+            return Ok((Self::Cudarc(graph), Box::new(())));
+        }
+        Ok((Self::Bare(graph.cu_graph_exec(), stream.cu_stream()), Box::new((graph, stream))))
+    }
+
+    /// Launches once; `false` if the driver refuses.
+    fn launch(&self) -> bool {
+        match self {
+            // SAFETY: the owner keeps both alive, and this is the only thread.
+            Self::Bare(executable, stream) => unsafe { sys::cuGraphLaunch(*executable, *stream).result() }.is_ok(),
+            Self::Cudarc(graph) => graph.launch().is_ok(),
+            Self::Dacapo(replayer) => replayer.replay().is_ok(),
+        }
     }
 }
 
@@ -111,9 +124,9 @@ fn rounds() -> Result<usize, Box<dyn Error>> {
 }
 
 /// Nanoseconds of one launch.
-fn time(launch: Launch, graphs: &Graphs) -> Result<f64, Box<dyn Error>> {
+fn time(graph: &Graph) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
-    let taken = launch(graphs);
+    let taken = graph.launch();
     let spent = start.elapsed();
     if taken { Ok(spent.as_nanos() as f64) } else { Err("a launch was refused".into()) }
 }

@@ -16,7 +16,7 @@ fn installing_again_gives_the_same_simulator_and_other_options_are_refused() {
     let other = Options { devices: 3, ..Options::default() }.install();
     let Err(InstallError::OtherOptions { installed }) = other else { panic!("{other:?}") };
     assert_eq!(installed, Options::default());
-    assert!(matches!(Options { devices: 0, ..Options::default() }.install(), Err(InstallError::Devices(0))));
+    assert!(matches!(Options { devices: 129, ..Options::default() }.install(), Err(InstallError::Devices(129))));
 }
 
 #[test]

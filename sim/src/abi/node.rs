@@ -25,10 +25,9 @@ fn add(
     context: ContextId,
 ) -> Outcome {
     out.wanted()?;
-    let by = call.by;
     let deps = nodes(deps, count)?;
     let (graph, deps) = call.node_target(graph.0, &deps)?;
-    out.set(handle(call.insert_node(graph, deps, work, context, by)?))
+    out.set(handle(call.insert_node(graph, deps, work, context)?))
 }
 
 /// The context that a call names, or the current one.

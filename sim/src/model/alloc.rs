@@ -107,7 +107,7 @@ impl Driver {
         let stream = self.stream(stream, by)?;
         match self.target(stream)? {
             Target::Captured(_) if address == 0 => Ok(()),
-            Target::Captured(capture) => self.record_free(stream, capture, address, by),
+            Target::Captured(capture) => self.record_free(stream, capture, address),
             Target::Eager => {
                 self.unsafe_call(by.thread)?;
                 if address == 0 {

@@ -29,7 +29,7 @@ impl Driver {
                 self.submit_body(stream, Vec::new(), |driver, context| driver.unit(work, context), by).map(Some)
             }
             Target::Captured(capture) => {
-                self.record_node(stream, capture, work, by)?;
+                self.record_node(stream, capture, work)?;
                 Ok(None)
             }
         }

@@ -185,7 +185,7 @@ impl Driver {
         let child = self.graph(child)?;
         let context = self.context_for_node(by)?;
         let copy = self.copy_graph(child, true, by)?;
-        self.insert_node(graph, deps, Work::Child(copy), context, by)
+        self.insert_node(graph, deps, Work::Child(copy), context)
     }
 
     /// The context that a node made by hand runs in.
@@ -231,7 +231,7 @@ impl Driver {
             entry.used = true;
         }
         let work = Work::Conditional { handle: condition, kind, bodies };
-        let node = self.insert_node(graph, deps, work, context, by)?;
+        let node = self.insert_node(graph, deps, work, context)?;
         Ok((node, array))
     }
 }

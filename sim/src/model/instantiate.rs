@@ -68,8 +68,7 @@ impl Driver {
         if entry.capture.is_some() || entry.nested {
             return Err(Code::INVALID_VALUE.into());
         }
-        if let Some(unused) = entry.conditions.iter().find(|c| self.conditions.get(**c).is_some_and(|c| !c.used)) {
-            let _unused = unused;
+        if entry.conditions.iter().any(|c| self.conditions.get(*c).is_some_and(|c| !c.used)) {
             let result = InstantiateResult::ConditionalHandleUnused;
             return Err(Refusal { code: Code::INVALID_VALUE, result, node: None });
         }

@@ -22,7 +22,7 @@ impl Driver {
     pub(super) fn record_alloc(&mut self, stream: StreamId, capture: CaptureId, bytes: u64, by: Site) -> Outcome<u64> {
         let (context, device) = (self.at(stream)?.context, self.device_of_stream(stream));
         let address = self.reserve_block(context, device, bytes, by)?;
-        self.record_node(stream, capture, Work::Alloc { address, bytes, device }, by)?;
+        self.record_node(stream, capture, Work::Alloc { address, bytes, device })?;
         Ok(address)
     }
 
@@ -39,10 +39,10 @@ impl Driver {
     }
 
     /// A free node is captured.
-    pub(super) fn record_free(&mut self, stream: StreamId, capture: CaptureId, address: u64, by: Site) -> Outcome {
+    pub(super) fn record_free(&mut self, stream: StreamId, capture: CaptureId, address: u64) -> Outcome {
         let graph = self.captures.get(&capture).map(|capture| capture.graph).ok_or(Code::ILLEGAL_STATE)?;
         self.check_free_node(graph, address)?;
-        self.record_node(stream, capture, Work::Free { address }, by)
+        self.record_node(stream, capture, Work::Free { address })
     }
 
     /// Whether a graph may get a free node for an address: it must be a graph's allocation, freed once.

@@ -68,10 +68,7 @@ pub(crate) struct Block {
 impl Block {
     /// Whether device work may touch the block now.
     fn mapped(&self) -> bool {
-        match &self.kind {
-            BlockKind::Graph(graph) => graph.mapped,
-            _ => true,
-        }
+        !matches!(&self.kind, BlockKind::Graph(graph) if !graph.mapped)
     }
 
     /// Whether the program holds the block: a reserved graph allocation is not counted.
@@ -387,15 +384,15 @@ mod tests {
     #[test]
     fn a_graph_allocation_is_reachable_only_while_mapped() {
         let mut memory = Memory::new(2, 1 << 20);
-        let kind = BlockKind::Graph(GraphBlock::default());
-        let base = memory.allocate(Request { kind, ..request(64, 1) }).expect("addresses");
+        let wanted = Request { kind: BlockKind::Graph(GraphBlock::default()), ..request(64, 1) };
+        let base = memory.allocate(wanted).expect("addresses");
         assert_eq!(memory.span(base, 4).unwrap_err(), Trouble::Nothing);
         memory.hold(base, true, site(2)).expect("room");
         memory.graph_block(base).expect("a graph block").mapped = true;
         assert!(memory.span(base, 64).is_ok());
         memory.hold(base, false, site(3)).expect("held");
         memory.graph_block(base).expect("a graph block").mapped = false;
-        let block = Range { address: base, bytes: 64 };
-        assert_eq!(memory.span(base, 4).unwrap_err(), Trouble::Freed { block, by: site(3) });
+        let gone = Trouble::Freed { block: Range { address: base, bytes: 64 }, by: site(3) };
+        assert_eq!(memory.span(base, 4).unwrap_err(), gone);
     }
 }

@@ -19,10 +19,10 @@ pub(crate) struct Node {
 
 impl Driver {
     /// Work on a capturing stream becomes a node; the stream goes on from it.
-    pub(super) fn record_node(&mut self, stream: StreamId, capture: CaptureId, work: Work, by: Site) -> Outcome {
+    pub(super) fn record_node(&mut self, stream: StreamId, capture: CaptureId, work: Work) -> Outcome {
         let graph = self.captures.get(&capture).map(|capture| capture.graph).ok_or(Code::ILLEGAL_STATE)?;
         let (deps, context) = self.at(stream).map(|stream| (stream.deps.clone(), stream.context))?;
-        let node = self.insert_node(graph, deps, work, context, by)?;
+        let node = self.insert_node(graph, deps, work, context)?;
         if let Some(stream) = self.streams.get_mut(stream) {
             stream.deps = vec![node];
         }
@@ -36,7 +36,6 @@ impl Driver {
         deps: Vec<NodeId>,
         work: Work,
         context: ContextId,
-        _by: Site,
     ) -> Outcome<NodeId> {
         let node = self.nodes.insert(Node { graph, work, context, deps });
         self.graphs.get_mut(graph).ok_or(Code::INVALID_VALUE)?.nodes.push(node);

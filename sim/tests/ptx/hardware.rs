@@ -1,4 +1,4 @@
-//! Results that PTX leaves open, as an H200 with CUDA 13 gives them.
+//! Results that PTX leaves open, as an H200 gives them.
 
 use crate::compute::compute1;
 

@@ -42,7 +42,12 @@ fn suits(control: Control, ty: Ty) -> Result<(), Reason> {
     let wrong = match ty {
         Ty::F64 if control.flush => "ftz",
         Ty::F64 if control.saturate => "sat",
-        Ty::F16 | Ty::F16x2 if control.rounding != Rounding::Near => "rz, .rm or .rp",
+        Ty::F16 | Ty::F16x2 => match control.rounding {
+            Rounding::Near => return Ok(()),
+            Rounding::Zero => "rz",
+            Rounding::Down => "rm",
+            Rounding::Up => "rp",
+        },
         _ => return Ok(()),
     };
     Err(Reason::UnsupportedModifier(wrong.to_owned()))

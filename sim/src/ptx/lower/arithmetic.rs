@@ -140,6 +140,9 @@ impl<'a> Lowering<'_, '_, 'a> {
     }
 
     fn cvt(&mut self, m: &mut Modifiers<'_>, operands: &[Operand<'a>]) -> Result<(), Reason> {
+        if m.leading_type() == Some(Ty::F16x2) {
+            return Err(Reason::UnsupportedType("f16x2".to_owned()));
+        }
         let [destination, source] = operands else { return Err(Reason::OperandCount) };
         let (to, d) = match destination {
             Operand::Name("_", 0) => return Err(Reason::Operand(1)),

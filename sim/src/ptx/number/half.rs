@@ -1,7 +1,7 @@
 //! Half precision: values are bit patterns in `u16`; pairs (`f16x2`) in `u32`, the first element in the low half.
 
 use super::{
-    Rounding,
+    Control, Rounding,
     soft::{self, HALF},
 };
 
@@ -17,34 +17,33 @@ fn saturated(x: u16) -> u16 {
     }
 }
 
-/// Flushing (bit 2) and saturation (bit 3) of a control word, as in `Control`.
-fn operand(x: u16, control: super::Control) -> u64 {
+fn operand(x: u16, control: Control) -> u64 {
     u64::from(if control.flush { flushed(x) } else { x })
 }
 
-fn result(x: u64, control: super::Control) -> u16 {
+fn result(x: u64, control: Control) -> u16 {
     let x = if control.flush { flushed(x as u16) } else { x as u16 };
     if control.saturate { saturated(x) } else { x }
 }
 
 /// `a + b`
-pub(crate) fn add(a: u16, b: u16, control: super::Control) -> u16 {
+pub(crate) fn add(a: u16, b: u16, control: Control) -> u16 {
     result(soft::add(operand(a, control), operand(b, control), HALF, Rounding::Near), control)
 }
 
 /// `a - b`
-pub(crate) fn sub(a: u16, b: u16, control: super::Control) -> u16 {
+pub(crate) fn sub(a: u16, b: u16, control: Control) -> u16 {
     let b = soft::negate(operand(b, control), HALF);
     result(soft::add(operand(a, control), b, HALF, Rounding::Near), control)
 }
 
 /// `a * b`
-pub(crate) fn mul(a: u16, b: u16, control: super::Control) -> u16 {
+pub(crate) fn mul(a: u16, b: u16, control: Control) -> u16 {
     result(soft::multiply(operand(a, control), operand(b, control), HALF, Rounding::Near), control)
 }
 
 /// `a * b + c`, rounded once.
-pub(crate) fn fused(a: u16, b: u16, c: u16, control: super::Control) -> u16 {
+pub(crate) fn fused(a: u16, b: u16, c: u16, control: Control) -> u16 {
     let (a, b, c) = (operand(a, control), operand(b, control), operand(c, control));
     result(soft::fused(a, b, c, HALF, Rounding::Near), control)
 }
@@ -116,7 +115,7 @@ pub(crate) fn pairwise<const N: usize>(operands: [u32; N], f: impl Fn([u16; N]) 
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Control, *};
+    use super::*;
 
     #[test]
     fn known_values() {
