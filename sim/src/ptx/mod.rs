@@ -15,7 +15,8 @@
 //!    others change meanwhile can make a difference.
 //! 3. Integer instructions and the IEEE forms of floating-point ones (`.rn`, `.rz`, `.rm`, `.rp`, with or without `.ftz` and
 //!    `.sat`) give the bits that a GPU gives. NaN results of half and single precision are `0x7fff` and `0x7fffffff`, as on
-//!    a GPU. The `.approx` and `.full` forms are computed more exactly than on a GPU, so they differ in the last bits.
+//!    a GPU. The `.approx` and `.full` forms are computed more exactly than on a GPU, so they differ from it in the last bits,
+//!    and by more for large angles and denormal operands.
 //!
 //! # What is supported
 //!
@@ -39,7 +40,11 @@
 //!
 //! Where PTX leaves results open they are fixed here: division by zero gives all ones, remainders by zero the dividend,
 //! registers and shared memory begin as zero, a shuffle from a lane that does not take part gives the lane's own value. Lanes
-//! of a warp take part in atomics lowest first. Of several lanes that store to one address the highest wins.
+//! of a warp take part in atomics lowest first. Of several lanes that store to one address the highest wins. Shared memory
+//! begins at address zero.
+//!
+//! The assembler for a GPU may fuse a multiplication and an addition that have no rounding suffix. Here nothing is fused but
+//! `fma` and `mad`; code that must give the same bits everywhere writes `.rn`.
 
 mod alu;
 mod error;

@@ -5,6 +5,17 @@ use dacapo_sim::ptx::{Module, Param};
 use crate::machine::{Machine, args};
 
 #[test]
+fn modules_are_shared_and_launches_move_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn moved<T: Send>() {}
+    shared::<Module>();
+    shared::<dacapo_sim::ptx::Function>();
+    shared::<dacapo_sim::ptx::ParseError>();
+    shared::<dacapo_sim::ptx::Fault>();
+    moved::<dacapo_sim::ptx::Grid>();
+}
+
+#[test]
 fn functions_describe_themselves() {
     let text = ".version 8.0\n.target sm_90, debug\n.address_size 64\n\
         .visible .entry first(.param .u8 a, .param .u64 b, .param .align 16 .b8 c[20], .param .f32 d)\n\
