@@ -2,7 +2,7 @@
 
 use dacapo_sim::ptx::{Grid, Module, Progress};
 
-use crate::machine::{Arg, BASIC, DECODE, Machine, Numbers, args, pack};
+use crate::machine::{Arg, BASIC, DECODE, Machine, Numbers, args, kernel, pack, parse};
 
 /// Runs a kernel with a budget and returns how many runs it took and how many instructions.
 fn run(
@@ -41,6 +41,37 @@ fn any_budget_gives_the_same_result() {
         assert!(budget > 4096 || sum.0 > 1, "the budget cut nothing");
         results.push((sum.1, attention.1, machine.read(out, 64)));
     }
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn any_budget_gives_the_same_order_of_spinning_threads() {
+    // Threads of three blocks take a lock one after the other and log who had it.
+    let text = kernel(
+        ".param .u64 lock, .param .u64 log",
+        "ld.param.u64 %rd1, [lock]; ld.param.u64 %rd2, [log]; mov.u32 %r4, %ctaid.x; mov.u32 %r5, %tid.x;\n\
+         mad.lo.u32 %r5, %r4, 1000, %r5;\n\
+         SPIN: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra SPIN;\n\
+         ld.global.u32 %r2, [%rd2]; add.u32 %r2, %r2, 1; st.global.u32 [%rd2], %r2;\n\
+         mul.wide.u32 %rd3, %r2, 4; add.u64 %rd3, %rd2, %rd3; st.global.u32 [%rd3], %r5;\n\
+         atom.global.exch.b32 %r1, [%rd1], 0; ret;",
+    );
+    let function = parse(&text);
+    let mut results = Vec::new();
+    for budget in [1, 33, 5000, 16_384, 100_003, 1 << 20, u64::MAX] {
+        let mut machine = Machine::new();
+        let (lock, log) = (machine.words(&[0]), machine.words(&[0; 200]));
+        let mut grid = Grid::new(function.clone(), [3, 1, 1], [64, 1, 1], 0, pack(&function, args![lock, log]));
+        loop {
+            match grid.run(&mut machine, budget) {
+                Progress::Done => break,
+                Progress::Running => {}
+                Progress::Fault(fault) => panic!("{fault}"),
+            }
+        }
+        results.push((grid.instructions(), machine.read(log, 200)));
+    }
+    assert_eq!(results[0].1[0], 192);
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
