@@ -1,6 +1,6 @@
 //! A simulated CUDA driver.
 //!
-//! `dacapo-sim` stands in for `libcuda`: after [`install`] the *same* program that drives a GPU runs on a machine without one,
+//! `dacapo-sim` stands in for `libcuda`: after [`install()`] the *same* program that drives a GPU runs on a machine without one,
 //! `cudarc` included. Capture, graphs, events, streams, memory and contexts follow the rules of the real driver, and kernels
 //! are PTX, interpreted.
 //!
@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! It is never chosen silently: a process that has a real driver loaded keeps it, and [`install`] says so.
+//! It is never chosen silently: a process that has a real driver loaded keeps it, and [`install()`] says so.
 //!
 //! # What it is for
 //!

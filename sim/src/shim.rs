@@ -1,6 +1,6 @@
 //! Makes the simulated driver the `libcuda.so` of this process.
 //!
-//! The shared object that [`elf`](crate::elf) writes goes to a file that exists only in memory and is loaded under the name
+//! The shared object that [`elf`] writes goes to a file that exists only in memory and is loaded under the name
 //! `libcuda.so`. The dynamic linker then answers every later `dlopen("libcuda.so")` with it. The symbols jump back into this
 //! very process, so there is one copy of the simulator.
 //!

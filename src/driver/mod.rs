@@ -1,7 +1,7 @@
 //! The driver: every call that this crate makes, one wrapper each, and the only place with raw calls.
 //!
 //! *Where it sits.* Above `error` and `sync`, below everything else. It validates nothing: the layers above do, by
-//! type where they can; a wrapper passes its arguments on and turns the code into a [`DriverError`].
+//! type where they can; a wrapper passes its arguments on and turns the code into a [`DriverError`](crate::DriverError).
 //!
 //! Rules, each upheld here so that no caller has to remember it:
 //!

@@ -27,7 +27,7 @@ impl Device {
     /// Creates a stream, non-blocking: the legacy default stream leaves it alone.
     ///
     /// # Errors
-    /// [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
+    /// [`Parked`](crate::Parked), [`DriverError`].
     ///
     /// # References
     /// [cuStreamCreate](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
@@ -82,7 +82,7 @@ impl<S: State> Stream<S> {
     ///
     /// # Errors
     /// Still `Idle`, with: [`Parked`](crate::Parked); [`Misuse::EventTracking`] if somebody has turned tracking on;
-    /// [`Misuse::AlreadyCapturing`] if other code is capturing on the stream; [`DriverError`](crate::DriverError) if
+    /// [`Misuse::AlreadyCapturing`] if other code is capturing on the stream; [`DriverError`] if
     /// earlier work has faulted or the driver refuses; [`Poisoned`](crate::Poisoned).
     ///
     /// # References

@@ -45,7 +45,7 @@ impl<S: State> Stream<S> {
     /// Launches the published graph once, as [`Replayer::replay`] does.
     ///
     /// # Errors
-    /// [`DriverError`](crate::DriverError) if the driver refuses the launch; nothing was enqueued then.
+    /// [`DriverError`] if the driver refuses the launch; nothing was enqueued then.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn replay(&self) -> Result<(), Error>
