@@ -47,7 +47,8 @@ impl Drop for Allocation {
         let freed = self.device.with_current(|driver| {
             // SAFETY:
             // 1. The address came from `mem_alloc` or a slice's pool, is owned by this value alone, and is freed once.
-            // 2. Work owns the buffers that it uses (see `Retained`), so none is pending and no graph names it.
+            // 2. Work owns the buffers that it uses (see `Retained`), so none is pending and no graph names it. Of what others
+            //    enqueued before a slice was adopted, `adopt_slice` demands it.
             unsafe { driver.mem_free(self.address) }
         });
         self.device.park(freed);
@@ -157,11 +158,15 @@ impl Device {
     /// Takes a cudarc slice as a [`Buffer`], without copying. Waits for the work of the slice's stream, so that the
     /// buffer can be used on any.
     ///
+    /// # Safety
+    /// 1. No work that uses the slice is pending on another stream than its own.
+    /// 2. No graph that others have captured names its memory, or it is launched no more.
+    ///
     /// # Errors
     /// The slice comes back with: [`Misuse::WrongContext`] if it is of another context, [`Misuse::EventTracking`] if
     /// tracking is on in its context, [`Misuse::ZeroLength`] if it is empty, [`Misuse::AlreadyCapturing`] if its stream
     /// is capturing, [`DriverError`](crate::DriverError) if its stream cannot be drained.
-    pub fn adopt_slice<T: Pod>(&self, slice: CudaSlice<T>) -> Result<Buffer<T>, Rejected<CudaSlice<T>>> {
+    pub unsafe fn adopt_slice<T: Pod>(&self, slice: CudaSlice<T>) -> Result<Buffer<T>, Rejected<CudaSlice<T>>> {
         match self.check_adoption(&slice) {
             Ok(()) => {}
             Err(error) => return Err(Rejected::new(slice, error)),
@@ -173,7 +178,7 @@ impl Device {
     }
 
     fn check_adoption<T>(&self, slice: &CudaSlice<T>) -> Result<(), Error> {
-        if slice.context().cu_ctx() != self.context().cu_ctx() {
+        if slice.context().cu_ctx() != self.cuda_context().cu_ctx() {
             return Err(Misuse::WrongContext { what: "slice" }.into());
         }
         if slice.context().is_event_tracking() {

@@ -75,8 +75,9 @@ impl Device {
         // SAFETY: (1) the reference retained above; cudarc holds its own by now, or has failed to get one.
         unsafe { driver.primary_ctx_release(device) }?;
         let context = context??;
-        // SAFETY: nothing has been allocated in this context object, so no slice of it relies on events. From here on
-        // work is ordered as this crate orders it: `Buffer`s are freed once nothing uses them any more.
+        // SAFETY: nothing has been allocated in this context object, so no slice of it relies on events. Slices that are made
+        // from here on are the duty of who makes them: the object is handed out by `context` and `Enqueue::raw` alone, whose
+        // conditions say so.
         unsafe { context.disable_event_tracking() };
         Self::with_context(driver, context)
     }
@@ -130,8 +131,22 @@ impl Device {
     }
 
     /// The cudarc context, for an engine's own calls.
+    ///
+    /// # Safety
+    /// Event tracking is off in it, so cudarc orders nothing between streams. As `CudaContext::disable_event_tracking` demands, it is
+    /// for the caller to see to it that of the slices made in this context
+    /// 1. none is freed before its uses on other streams have finished,
+    /// 2. none is used on another stream before its allocation has finished on its own,
+    /// 3. none is written by two streams at once.
+    ///
+    /// An engine that brings its own context ([`Device::adopt`]) has vouched for this by turning tracking off.
     #[must_use]
-    pub fn context(&self) -> &Arc<CudaContext> {
+    pub unsafe fn context(&self) -> &Arc<CudaContext> {
+        &self.0.context
+    }
+
+    /// The same, for calls that make no slice.
+    pub(crate) fn cuda_context(&self) -> &Arc<CudaContext> {
         &self.0.context
     }
 
@@ -167,9 +182,9 @@ impl Device {
 
     /// Takes what our drops or cudarc's have parked.
     pub(crate) fn take_parked(&self) -> Result<(), Parked> {
+        // One at a time: cudarc's is left where it is until ours has been told.
         let ours = self.0.parked.lock().take();
-        let theirs = self.0.context.check_err().err().map(DriverError::from);
-        match ours.or(theirs) {
+        match ours.or_else(|| self.0.context.check_err().err().map(DriverError::from)) {
             Some(error) => Err(Parked { error }),
             None => Ok(()),
         }

@@ -61,14 +61,21 @@ pub enum Error {
 impl Error {
     /// Wraps an error of a capture body, keeping ours and cudarc's as what they are.
     pub fn from_body(error: impl Into<BoxError>) -> Self {
-        let error = match error.into().downcast::<Self>() {
-            Ok(own) => return *own,
-            Err(other) => other,
-        };
-        match error.downcast::<cudarc::driver::DriverError>() {
-            Ok(cudarc) => Self::from(*cudarc),
-            Err(other) => Self::Body(other),
+        fn family<E: StdError + Into<Error> + 'static>(error: BoxError) -> Result<Error, BoxError> {
+            error.downcast::<E>().map(|own| (*own).into())
         }
+        Err(error.into())
+            .or_else(family::<Self>)
+            .or_else(family::<cudarc::driver::DriverError>)
+            .or_else(family::<DriverError>)
+            .or_else(family::<Unavailable>)
+            .or_else(family::<CaptureFailure>)
+            .or_else(family::<Refusal>)
+            .or_else(family::<Misuse>)
+            .or_else(family::<Stale>)
+            .or_else(family::<Parked>)
+            .or_else(family::<Poisoned>)
+            .unwrap_or_else(Self::Body)
     }
 
     /// The driver's code, if a driver call is what failed first.
@@ -144,8 +151,9 @@ impl<T> fmt::Display for Rejected<T> {
 }
 
 impl<T> StdError for Rejected<T> {
+    /// What caused the error, as it says itself; the error is what this displays as.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.error())
+        self.error().source()
     }
 }
 
@@ -272,7 +280,8 @@ pub struct CaptureFailure {
     pub body: Option<Error>,
     /// What `cuStreamEndCapture` returned.
     pub end: Option<DriverError>,
-    /// What a `Drop` parked while the capture was open.
+    /// What a `Drop` parked while the capture was open, on whatever thread: the place where such errors are kept is the
+    /// context's.
     pub parked: Option<Parked>,
 }
 
@@ -306,12 +315,9 @@ impl fmt::Display for CaptureFailure {
 }
 
 impl StdError for CaptureFailure {
+    /// What caused the body's error. The parts themselves are in the text.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match (&self.body, &self.end) {
-            (Some(body), _) => Some(body),
-            (None, Some(end)) => Some(end),
-            (None, None) => self.parked.as_ref().map(|parked| parked as _),
-        }
+        self.body.as_ref()?.source()
     }
 }
 
@@ -394,6 +400,9 @@ pub enum Misuse {
     /// A name with a NUL byte in it.
     #[error("a name or text with a NUL byte in it")]
     InteriorNul,
+    /// Text that is no PTX: what the driver tells it by is missing.
+    #[error("not PTX: the text does not begin with a .version directive")]
+    NotPtx,
     /// A launch with a grid or block dimension of zero.
     #[error("a launch of kernel {kernel} with a dimension of zero: grid {grid:?}, block {block:?}")]
     EmptyLaunch {
@@ -444,6 +453,13 @@ pub enum Misuse {
     /// All generation numbers of this stream are used up.
     #[error("the stream has used up its generation numbers")]
     GenerationsExhausted,
+}
+
+impl Misuse {
+    /// Whether the two sides of a copy are of one length.
+    pub(crate) fn check_lengths(source_len: usize, destination_len: usize) -> Result<(), Self> {
+        if source_len == destination_len { Ok(()) } else { Err(Self::LengthMismatch { source_len, destination_len }) }
+    }
 }
 
 /// A replay of a graph that is not the published one any more. Nothing was launched.
@@ -514,6 +530,7 @@ mod tests {
     fn a_boxed_error_of_ours_is_unwrapped_and_a_foreign_one_is_kept() {
         let ours: BoxError = Box::new(Error::from(Misuse::Overlap));
         assert!(matches!(Error::from_body(ours), Error::Misuse(Misuse::Overlap)));
+        assert!(matches!(Error::from_body(Misuse::Overlap), Error::Misuse(Misuse::Overlap)));
         assert!(matches!(Error::from_body("an engine's own"), Error::Body(_)));
     }
 

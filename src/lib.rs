@@ -54,6 +54,7 @@ mod kernel;
 pub mod manual;
 mod pinned;
 mod runtime;
+mod seal;
 mod state;
 mod stream;
 mod sync;

@@ -107,7 +107,7 @@ impl<T: Pod> Pinned<T> {
     /// # Errors
     /// [`Misuse::LengthMismatch`] unless `source` is as long as the memory.
     pub fn write(&self, source: &[T]) -> Result<(), Error> {
-        self.check_len(source.len(), self.len)?;
+        Misuse::check_lengths(source.len(), self.len)?;
         for (word, bytes) in self.block.words().iter().zip(bytemuck::cast_slice(source).chunks(size_of::<u64>())) {
             let mut whole = [0; size_of::<u64>()];
             whole[..bytes.len()].copy_from_slice(bytes);
@@ -123,7 +123,7 @@ impl<T: Pod> Pinned<T> {
     /// # Errors
     /// [`Misuse::LengthMismatch`] unless `destination` is as long as the memory.
     pub fn read(&self, destination: &mut [T]) -> Result<(), Error> {
-        self.check_len(self.len, destination.len())?;
+        Misuse::check_lengths(self.len, destination.len())?;
         let bytes = bytemuck::cast_slice_mut(destination).chunks_mut(size_of::<u64>());
         for (word, bytes) in self.block.words().iter().zip(bytes) {
             // Relaxed: pairs with nothing. Order with the device is the driver's: a synchronisation that has returned
@@ -137,14 +137,10 @@ impl<T: Pod> Pinned<T> {
     /// Copies everything out.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
-        let mut vec = vec![T::zeroed(); self.len];
+        let mut vec = bytemuck::zeroed_vec(self.len);
         // The lengths are the same by construction.
         let _ = self.read(&mut vec);
         vec
-    }
-
-    fn check_len(&self, source_len: usize, destination_len: usize) -> Result<(), Misuse> {
-        if source_len == destination_len { Ok(()) } else { Err(Misuse::LengthMismatch { source_len, destination_len }) }
     }
 }
 

@@ -137,8 +137,8 @@ impl Mode for Relaxed {}
 /// What a state has and does, for this crate alone.
 pub(crate) mod sealed_state {
     use super::Phase;
-    use crate::error::DriverError;
-    use crate::runtime::{InFlight, Lane, Retained};
+    use crate::runtime::{InFlight, Retained};
+    use crate::seal::OnlyForDacapo;
 
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be made a state of a stream: the driver has no such state",
@@ -152,11 +152,7 @@ pub(crate) mod sealed_state {
         const PHASE: Phase;
 
         /// Where work that is enqueued in this state keeps what it uses.
-        fn retained<'a>(
-            lane: &Lane,
-            in_flight: &'a mut InFlight,
-            data: &'a mut Self::Data,
-        ) -> Result<&'a mut Retained, DriverError>;
+        fn retained<'a>(in_flight: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> &'a mut Retained;
     }
 }
 

@@ -8,6 +8,7 @@
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) type Arc<T> = std::sync::Arc<T>;
+pub(crate) type AtomicBool = std::sync::atomic::AtomicBool;
 pub(crate) type AtomicU64 = std::sync::atomic::AtomicU64;
 pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
 pub(crate) type MutexGuard<'a, T> = parking_lot::MutexGuard<'a, T>;

@@ -35,7 +35,7 @@ fn a_trap_in_a_graph_shows_at_the_drain_and_nothing_is_released() {
             let buffer = stream.alloc::<u32>(1).unwrap();
             let trap = rig.kernel("trap");
             let captured = stream.capture(ThreadLocal, |c| {
-                c.retain_shared(&shared)?;
+                c.retain_shared(&shared);
                 c.fill(&buffer, 1)?;
                 // SAFETY: takes no arguments; the fault is what is tested.
                 unsafe { c.launch(&trap, LaunchConfig::new(1, 1), ()) }

@@ -30,7 +30,7 @@ impl Engine {
 #[test]
 fn an_engine_s_step_is_captured_as_it_is() {
     on_device(|rig| {
-        let own = rig.device.context().new_stream().unwrap();
+        let own = rig.context().new_stream().unwrap();
         let mut engine = Engine::new(&own);
         // SAFETY: nobody else uses the stream while it captures.
         let stream = unsafe { rig.device.adopt_stream(own.clone()) }.unwrap();
@@ -48,7 +48,7 @@ fn an_engine_s_step_is_captured_as_it_is() {
 #[test]
 fn retain_keeps_an_engine_s_slices() {
     on_device(|rig| {
-        let own = rig.device.context().new_stream().unwrap();
+        let own = rig.context().new_stream().unwrap();
         let mut engine = Engine::new(&own);
         let mut stream = rig.stream();
         let (output, address) = (stream.alloc::<u32>(4).unwrap(), engine.to.num_bytes());
@@ -57,8 +57,8 @@ fn retain_keeps_an_engine_s_slices() {
             unsafe { c.raw(|stream| engine.step(stream)) }?;
             let to = dacapo::cudarc::driver::DevicePtr::device_ptr(&engine.to, &own).0;
             let from = output.device_ptr();
-            c.retain(output.clone())?;
-            c.retain(engine)?;
+            c.retain(output.clone());
+            c.retain(engine);
             // SAFETY: both are retained.
             unsafe {
                 c.raw(|stream| dacapo::cudarc::driver::result::memcpy_dtod_async(from, to, address, stream.cu_stream()))
@@ -77,7 +77,7 @@ fn retain_keeps_an_engine_s_slices() {
 #[test]
 fn raw_work_runs_eagerly_too() {
     on_device(|rig| {
-        let own = rig.device.context().new_stream().unwrap();
+        let own = rig.context().new_stream().unwrap();
         let mut engine = Engine::new(&own);
         let mut stream = rig.stream();
         // SAFETY: the engine outlives the work, which is drained below.
@@ -92,7 +92,7 @@ fn raw_work_runs_eagerly_too() {
 #[test]
 fn a_slice_dropped_in_the_body_is_reported() {
     on_device(|rig| {
-        let own = rig.device.context().new_stream().unwrap();
+        let own = rig.context().new_stream().unwrap();
         // SAFETY: nobody else uses the stream while it captures.
         let mut stream = unsafe { rig.device.adopt_stream(own.clone()) }.unwrap();
         let buffer = stream.alloc::<u32>(4).unwrap();
@@ -122,7 +122,7 @@ fn an_error_parked_before_a_capture_is_reported_once_and_the_stream_goes_on() {
     on_device(|rig| {
         let mut stream = rig.stream();
         let buffer = stream.alloc::<u32>(4).unwrap();
-        rig.device.context().record_err::<()>(Err(DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)));
+        rig.context().record_err::<()>(Err(DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)));
         let (stream, error) = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1)).unwrap_err().into_parts();
         assert_eq!(error.to_string(), "an earlier drop failed: a call through cudarc: CUDA_ERROR_INVALID_VALUE (1)",);
         assert!(matches!(error, Error::Parked(_)));
@@ -169,7 +169,7 @@ fn an_unjoined_fork_is_named() {
     on_device(|rig| {
         let mut stream = rig.stream();
         let buffer = stream.alloc::<u32>(4).unwrap();
-        let other = rig.device.context().new_stream().unwrap();
+        let other = rig.context().new_stream().unwrap();
         let rejected = stream.capture(ThreadLocal, |c| {
             c.fill(&buffer, 1)?;
             // SAFETY: what is enqueued on the fork is on a buffer that outlives the capture.
@@ -194,10 +194,10 @@ fn a_joined_fork_is_captured() {
     on_device(|rig| {
         let mut stream = rig.stream();
         let (a, b) = (stream.alloc::<u8>(4).unwrap(), stream.alloc::<u8>(4).unwrap());
-        let other = rig.device.context().new_stream().unwrap();
+        let other = rig.context().new_stream().unwrap();
         let captured = stream.capture(ThreadLocal, |c| {
             c.fill(&a, 1)?;
-            c.retain(b.clone())?;
+            c.retain(b.clone());
             // SAFETY: `b` is retained.
             unsafe {
                 c.raw(|stream| {

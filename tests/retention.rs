@@ -73,8 +73,9 @@ fn what_is_retained_is_dropped_in_order_after_the_graph() {
         let buffer = stream.alloc::<u32>(1).unwrap();
         let captured = stream.capture(ThreadLocal, |c| {
             c.fill(&buffer, 1)?;
-            c.retain(Tell("first", log.clone()))?;
-            c.retain(Tell("second", log.clone()))
+            c.retain(Tell("first", log.clone()));
+            c.retain(Tell("second", log.clone()));
+            Ok(())
         });
         let published = captured.unwrap().publish().unwrap();
         published.replay().unwrap();
@@ -104,7 +105,7 @@ fn a_shared_object_is_retained_once_and_let_go() {
         let captured = stream.capture(ThreadLocal, |c| {
             for _ in 0..5 {
                 c.fill(&buffer, 1)?;
-                c.retain_shared(&shared)?;
+                c.retain_shared(&shared);
             }
             Ok(())
         });
@@ -122,14 +123,14 @@ fn a_failed_capture_lets_go_of_what_it_kept() {
         let (buffer, shared) = (stream.alloc::<u32>(1).unwrap(), Arc::new(()));
         let rejected = stream.capture(ThreadLocal, |c| {
             c.fill(&buffer, 1)?;
-            c.retain_shared(&shared)?;
+            c.retain_shared(&shared);
             assert_eq!(Arc::strong_count(&shared), 2);
             Err(Error::from_body("on second thought"))
         });
         assert_eq!(Arc::strong_count(&shared), 1);
         drop(rejected);
         let mut capturing = rig.stream().begin(ThreadLocal).unwrap();
-        capturing.retain_shared(&shared).unwrap();
+        capturing.retain_shared(&shared);
         drop(capturing.abort());
         assert_eq!(Arc::strong_count(&shared), 1);
     });
@@ -144,7 +145,8 @@ fn a_drain_that_fails_releases_nothing_and_poisons_the_stream() {
         let buffer = stream.alloc::<u32>(1).unwrap();
         let captured = stream.capture(ThreadLocal, |c| {
             c.fill(&buffer, 1)?;
-            c.retain(Tell("released", log.clone()))
+            c.retain(Tell("released", log.clone()));
+            Ok(())
         });
         let published = captured.unwrap().publish().unwrap();
         let replayer = published.replayer();
@@ -178,7 +180,7 @@ fn a_drop_whose_drain_fails_releases_nothing_either() {
         let mut stream = rig.stream();
         let buffer = stream.alloc::<u32>(1).unwrap();
         let captured = stream.capture(ThreadLocal, |c| {
-            c.retain_shared(&shared)?;
+            c.retain_shared(&shared);
             c.fill(&buffer, 1)
         });
         let published = captured.unwrap().publish().unwrap();
@@ -206,7 +208,7 @@ fn fail_stop_abort_ends_the_process_and_no_destructor_runs() {
             }
         }
         let captured = stream.capture(ThreadLocal, |c| {
-            c.retain(Loud)?;
+            c.retain(Loud);
             c.fill(&buffer, 1)
         });
         let published = captured.unwrap().publish().unwrap();

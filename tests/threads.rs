@@ -48,7 +48,7 @@ fn foreign_allocations_break_a_global_capture_with_a_typed_error() {
         let buffer = stream.alloc::<u32>(1).unwrap();
         let mut capturing = stream.begin(Global).unwrap();
         capturing.fill(&buffer, 1).unwrap();
-        let foreign = thread::scope(|scope| scope.spawn(|| foreign_alloc(rig.device.context())).join().unwrap());
+        let foreign = thread::scope(|scope| scope.spawn(|| foreign_alloc(rig.context())).join().unwrap());
         assert_eq!(foreign.unwrap_err().code(), Some(DriverCode::STREAM_CAPTURE_UNSUPPORTED));
         assert_eq!(capturing.capture_status().unwrap(), CaptureStatus::Invalidated);
         let (mut idle, error) = capturing.end().unwrap_err().into_parts();
@@ -66,9 +66,9 @@ fn foreign_allocations_on_other_threads_leave_the_other_modes_alone() {
         local.fill(&buffer, 1).unwrap();
         let mut relaxed = rig.stream().begin(Relaxed).unwrap();
         relaxed.fill(&buffer, 2).unwrap();
-        thread::scope(|scope| scope.spawn(|| foreign_alloc(rig.device.context())).join().unwrap()).unwrap();
+        thread::scope(|scope| scope.spawn(|| foreign_alloc(rig.context())).join().unwrap()).unwrap();
         drop(local.end().unwrap());
-        foreign_alloc(rig.device.context()).expect("a relaxed capture restrains nobody");
+        foreign_alloc(rig.context()).expect("a relaxed capture restrains nobody");
         drop(relaxed.end().unwrap());
     });
 }

@@ -54,6 +54,8 @@ mod sealed_implement_mode;
 mod sealed_implement_resting;
 #[path = "../ui-tests/pass/sealed/implement_state.rs"]
 mod sealed_implement_state;
+#[path = "../ui-tests/pass/sealed/reach_the_bag.rs"]
+mod sealed_reach_the_bag;
 #[path = "../ui-tests/pass/threads/end_on_another_thread.rs"]
 mod threads_end_on_another_thread;
 

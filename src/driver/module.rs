@@ -121,7 +121,7 @@ impl Driver {
     /// # Safety
     /// 1. `function(data)` may be called on any thread until it has run; if it is captured, any number of times until
     ///    the graph can run no more.
-    /// 2. It makes no driver call and does not unwind.
+    /// 2. It does not unwind. (A driver call in it is refused with CUDA_ERROR_NOT_PERMITTED, or waits for ever.)
     /// 3. `stream` is alive.
     pub(crate) unsafe fn launch_host_func(
         &self,

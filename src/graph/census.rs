@@ -87,7 +87,7 @@ impl fmt::Display for NodeKind {
     }
 }
 
-/// How many nodes of each kind a graph holds, counted when its capture ended.
+/// How many nodes of each kind a graph holds, counted when its capture ended. A child graph is one node.
 ///
 /// Displays as a line: `kernel ×2, memcpy ×1`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use smallvec::SmallVec;
 
 use crate::buffer::{Allocation, Buffer};
+use crate::seal::OnlyForDacapo;
 use crate::sync::Arc;
 
 /// The arguments of a launch, in the order of the kernel's parameters.
@@ -48,7 +49,7 @@ impl Arguments {
 
     /// Adds one more.
     pub fn push(&mut self, argument: impl Argument) {
-        argument.append_to(self);
+        argument.append_to(self, OnlyForDacapo::new());
     }
 
     /// How many there are.
@@ -98,7 +99,7 @@ impl fmt::Debug for Arguments {
 
 /// Something that can be a kernel's argument: a plain value, or a reference to a [`Buffer`].
 ///
-/// Sealed in effect: the two implementations below cover every type that could be one.
+/// Sealed: a launch counts on one argument a `push`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel argument",
     label = "not a plain value or a `&Buffer<T>`",
@@ -107,18 +108,18 @@ impl fmt::Debug for Arguments {
 pub trait Argument {
     /// Adds the argument.
     #[doc(hidden)]
-    fn append_to(self, arguments: &mut Arguments);
+    fn append_to(self, arguments: &mut Arguments, _: OnlyForDacapo);
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Pod> Argument for T {
-    fn append_to(self, arguments: &mut Arguments) {
+    fn append_to(self, arguments: &mut Arguments, _: OnlyForDacapo) {
         arguments.append(bytemuck::bytes_of(&self));
     }
 }
 
 impl<T> Argument for &Buffer<T> {
-    fn append_to(self, arguments: &mut Arguments) {
+    fn append_to(self, arguments: &mut Arguments, _: OnlyForDacapo) {
         arguments.append(&self.device_ptr().to_ne_bytes());
         arguments.allocations.push(self.allocation().clone());
     }

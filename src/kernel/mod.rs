@@ -48,15 +48,17 @@ impl Device {
     /// Loads PTX text; the driver compiles it for this device.
     ///
     /// # Errors
-    /// [`Error::Module`] with the driver's log if it does not compile, [`Misuse::InteriorNul`] if the text holds a NUL.
+    /// [`Error::Module`] with the driver's log if it does not compile, [`Misuse::NotPtx`] if the text does not begin with a
+    /// `.version` directive (comments may come before), [`Misuse::InteriorNul`] if it holds a NUL.
     ///
     /// # References
     /// [cuModuleLoadDataEx](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MODULE.html)
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_ptx(&self, text: &str) -> Result<Module, Error> {
-        let signatures = Signatures::of_ptx(text);
+        // The driver tells the kinds of image apart by their first bytes, and believes the sizes inside a binary one.
+        let signatures = Signatures::of_ptx(text).ok_or(Misuse::NotPtx)?;
         let text = CString::new(text).map_err(|_| Misuse::InteriorNul)?;
-        // SAFETY: PTX text that ends with a NUL.
+        // SAFETY: PTX text that ends with a NUL; it begins as PTX does, so the driver takes it for that.
         unsafe { self.load_image(text.as_ptr().cast(), signatures) }
     }
 
@@ -111,7 +113,7 @@ pub struct Kernel {
     module: Arc<Loaded>,
     function: FunctionHandle,
     name: Arc<str>,
-    /// Bytes of each parameter; `None` for a kernel from a cubin, which does not say.
+    /// Bytes of each parameter; `None` for a kernel from a cubin, which does not say, and for one whose PTX is not understood.
     parameters: Option<Arc<[usize]>>,
 }
 

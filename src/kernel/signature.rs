@@ -13,9 +13,10 @@ pub(super) struct Signatures(HashMap<Box<str>, Arc<[usize]>>);
 
 impl Signatures {
     /// Reads `.entry name ( .param … , .param … )` wherever it stands. A kernel with a parameter that is not understood is left
-    /// out, and its launches are not checked: whether the text is PTX at all is for the driver to say.
-    pub(super) fn of_ptx(text: &str) -> Self {
+    /// out, and its launches are not checked. `None` if the text does not begin as PTX does.
+    pub(super) fn of_ptx(text: &str) -> Option<Self> {
         let text = without_comments(text);
+        text.trim_start().strip_prefix(".version")?;
         let entries = text.split(".entry").skip(1).filter_map(|rest| {
             let name_end = rest.find(['(', '{', '.'])?;
             let name = rest[..name_end].trim();
@@ -25,7 +26,7 @@ impl Signatures {
             };
             Some((name.into(), sizes))
         });
-        Self(entries.collect())
+        Some(Self(entries.collect()))
     }
 
     /// The sizes of the parameters of the kernel with this name, if they are known.
@@ -44,18 +45,32 @@ fn parameter_sizes(list: &str) -> Option<Arc<[usize]>> {
 
 /// The size of one declaration, such as `.param .u64 .ptr .global .align 4 name` or `.param .align 8 .b8 name[24]`.
 fn parameter_size(declaration: &str) -> Option<usize> {
-    let mut words = declaration.split_whitespace();
-    if words.next()? != ".param" {
+    let (declaration, count) = match declaration.split_once('[') {
+        Some((declaration, rest)) => (declaration, integer(rest.split_once(']')?.0.trim())?),
+        None => (declaration, 1),
+    };
+    // A directive may follow the one before without a space; the first word is what stands before the first dot.
+    let mut directives = declaration.split('.').skip(1).map(|word| word.split_whitespace().next().unwrap_or_default());
+    if !declaration.trim_start().starts_with('.') || directives.next()? != "param" {
         return None;
     }
-    let element = words.find_map(|word| {
-        let bits = word.strip_prefix('.')?.trim_start_matches(|c: char| c.is_ascii_lowercase());
-        matches!(bits, "8" | "16" | "32" | "64" | "128").then(|| bits.parse::<usize>().ok())?
-    })? / 8;
-    match declaration.split_once('[') {
-        Some((_, rest)) => element.checked_mul(rest.split_once(']')?.0.trim().parse().ok()?),
-        None => Some(element),
-    }
+    let bits = directives.find_map(|directive| {
+        let kind = directive.trim_end_matches(|c: char| c.is_ascii_digit());
+        matches!(kind, "b" | "u" | "s" | "f").then(|| directive[kind.len()..].parse::<usize>().ok())?
+    })?;
+    (bits / 8).checked_mul(count)
+}
+
+/// A number as PTX writes one: decimal, octal after a `0`, hexadecimal after `0x`, binary after `0b`, with an optional `U`.
+fn integer(text: &str) -> Option<usize> {
+    let digits = text.strip_suffix('U').unwrap_or(text);
+    let (digits, radix) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
+        [b'0', b'b' | b'B', ..] => (&digits[2..], 2),
+        [b'0', _, ..] => (&digits[1..], 8),
+        _ => (digits, 10),
+    };
+    usize::from_str_radix(digits, radix).ok()
 }
 
 /// The text with every comment replaced by a space.
@@ -87,15 +102,32 @@ mod tests {
     use super::*;
 
     fn sizes(ptx: &str, kernel: &str) -> Option<Vec<usize>> {
-        Signatures::of_ptx(ptx).parameter_sizes(kernel).map(|sizes| sizes.to_vec())
+        let signatures = Signatures::of_ptx(&format!(".version 8.0\n{ptx}")).expect("begins as PTX does");
+        signatures.parameter_sizes(kernel).map(|sizes| sizes.to_vec())
+    }
+
+    fn size(parameter: &str) -> Option<usize> {
+        sizes(&format!(".entry k({parameter})\n{{ ret; }}"), "k").map(|sizes| sizes[0])
     }
 
     #[test]
     fn parameters_of_every_kind_are_sized() {
-        let ptx = ".version 8.0\n.visible .entry mixed(\n\t.param .u64 .ptr .global .align 16 a,\n\t.param .f32 b,\n\
+        let ptx = ".visible .entry mixed(\n\t.param .u64 .ptr .global .align 16 a,\n\t.param .f32 b,\n\
                    \t.param .align 8 .b8 c[24],\n\t.param .u8 d,\n\t.param .b128 e\n)\n.maxntid 128, 1, 1\n{ ret; }";
         assert_eq!(sizes(ptx, "mixed"), Some(vec![8, 4, 24, 1, 16]));
         assert_eq!(sizes(ptx, "other"), None);
+    }
+
+    #[test]
+    fn every_way_to_space_and_to_count_is_understood() {
+        assert_eq!(size(".param.u32 a"), Some(4));
+        assert_eq!(size(".param .u64.ptr.global.align 4 a"), Some(8));
+        assert_eq!(size("\n.param\t.align 8\n.b8 a [ 24 ]"), Some(24));
+        let counts = [("24", 24), ("24U", 24), ("0x18", 24), ("030", 24), ("0b11000", 24), ("0", 0), ("08", 0)];
+        for (count, bytes) in counts {
+            let expected = if count == "08" { None } else { Some(bytes) };
+            assert_eq!(size(&format!(".param .b8 a[{count}]")), expected, "{count}");
+        }
     }
 
     #[test]
@@ -106,26 +138,38 @@ mod tests {
 
     #[test]
     fn comments_and_file_names_do_not_mislead() {
-        let ptx = "// .entry a(.param .u8 x)\n.file 1 \"/tmp//k.cu\"\n.entry /* the real one */ a(.param .u32 x /* , */)\n{ ret; }";
+        let ptx =
+            "// .entry a(.param .u8 x)\n.file 1 \"/tmp//k.cu\"\n.entry /* this */ a(.param .u32 x /* , */)\n{ ret; }";
         assert_eq!(sizes(ptx, "a"), Some(vec![4]));
     }
 
     #[test]
     fn what_is_not_understood_is_left_out() {
-        assert_eq!(sizes(".entry a(.param .texref t)\n{ ret; }", "a"), None);
-        assert_eq!(sizes(".entry a(.param .b8 t[x])\n{ ret; }", "a"), None);
+        assert_eq!(size(".param .texref t"), None);
+        assert_eq!(size(".param .b8 t[x]"), None);
+        assert_eq!(size(".param .f16x2 t"), None);
+        assert_eq!(size("param .u32 t"), None);
         for text in
-            ["", ".entry", ".entry a", ".entry a(", "/*", "\"", "/", ".entry é(.param .u32 ü[9999999999999999999999])"]
+            ["", ".entry", ".entry a", ".entry a(", "/*", "\"", "/", ".entry é(.param .u32 ü[99999999999999999999])"]
         {
             assert_eq!(sizes(text, "a"), None, "{text}");
         }
     }
 
     #[test]
+    fn only_what_begins_as_ptx_does_is_ptx() {
+        assert!(Signatures::of_ptx(" \n// by hand\n/* . */ .version 8.0").is_some());
+        for text in ["", "\u{7f}ELF\u{2}\u{1}\u{1}A\u{7}", "x .version 8.0", "\u{feff}.version 8.0", "// .version 8.0"]
+        {
+            assert!(Signatures::of_ptx(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
     fn the_project_s_own_kernels_are_understood() {
-        let ptx = include_str!("../../kernels/decode.ptx");
-        assert_eq!(sizes(ptx, "matvec"), Some(vec![8, 8, 8, 4, 4]));
-        assert_eq!(sizes(ptx, "count_step"), Some(vec![8]));
-        assert_eq!(Signatures::of_ptx(ptx).0.len(), 9);
+        let signatures = Signatures::of_ptx(include_str!("../../kernels/decode.ptx")).expect("begins as PTX does");
+        assert_eq!(signatures.parameter_sizes("matvec").as_deref(), Some(&[8, 8, 8, 4, 4][..]));
+        assert_eq!(signatures.parameter_sizes("count_step").as_deref(), Some(&[8][..]));
+        assert_eq!(signatures.0.len(), 9);
     }
 }

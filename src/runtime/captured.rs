@@ -23,11 +23,11 @@ pub struct Captured {
     holdings: Option<Holdings>,
 }
 
-/// Dropped in the order of the fields, `retained` through [`Retained::release`].
+/// Dropped in the order of the fields.
 struct Holdings {
     executable: Executable,
-    graph: Graph,
-    retained: Retained,
+    _graph: Graph,
+    _retained: Retained,
 }
 
 impl Captured {
@@ -48,7 +48,7 @@ impl Captured {
             census,
             executable: executable.handle(),
             fail_stop: policy.on_unproven(),
-            holdings: Some(Holdings { executable, graph, retained }),
+            holdings: Some(Holdings { executable, _graph: graph, _retained: retained }),
         };
         if policy.uploads() {
             captured.upload()?;
@@ -83,10 +83,7 @@ impl Captured {
         let Some(holdings) = self.holdings.take() else { return Ok(()) };
         match self.lane.drain() {
             Ok(()) => {
-                let Holdings { executable, graph, retained } = holdings;
-                drop(executable);
-                drop(graph);
-                retained.release(self.lane.driver());
+                drop(holdings);
                 Ok(())
             }
             Err(cause) => {
@@ -103,8 +100,9 @@ impl Captured {
 
 impl Drop for Captured {
     fn drop(&mut self) {
-        // Who wants the error calls `release`; the lane keeps it in either case.
-        let _ = self.settle();
+        if let Err(poisoned) = self.settle() {
+            self.lane.device().park(Err(poisoned.cause));
+        }
     }
 }
 

@@ -50,8 +50,7 @@ impl HostCall {
         let data = Arc::as_ptr(self).cast_mut().cast();
         // SAFETY:
         // 1. `run` may be called on any thread, any number of times, with a live `HostCall`, which is `Sync`; (1).
-        // 2. It does not unwind; that it makes no driver call is the closure's own duty, and the driver refuses one
-        //    with an error (CUDA_ERROR_NOT_PERMITTED).
+        // 2. It does not unwind.
         // 3. (2).
         unsafe { driver.launch_host_func(stream, run, data) }
     }
@@ -67,5 +66,9 @@ unsafe extern "C" fn run(data: *mut c_void) {
     // A closure that was left half done is called again by the next replay, as one that returned early would be.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(&call.function)) {
         call.panic.record(&*payload);
+        // The payload's own destructor may panic as well; that payload is kept for good.
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(second);
+        }
     }
 }

@@ -5,21 +5,28 @@ use super::retained::Retained;
 use crate::error::DriverError;
 
 /// A bag of what pending eager work uses. Emptied when the stream is known to have drained.
-#[derive(Default)]
 pub struct InFlight(Retained);
 
-/// So many things may be in before a drain empties the bag, so that a stream that is never synchronised does not keep
+/// So many things may be in before the next work waits for a drain, so that a stream that is never synchronised does not keep
 /// everything. A thing that is used again and again counts once.
 const LIMIT: usize = 1024;
 
 impl InFlight {
-    /// Where the next work keeps what it uses.
-    pub(crate) fn retained(&mut self, lane: &Lane) -> Result<&mut Retained, DriverError> {
+    pub(crate) fn new(lane: &Lane) -> Self {
+        Self(Retained::new(lane.driver()))
+    }
+
+    pub(crate) fn retained(&mut self) -> &mut Retained {
+        &mut self.0
+    }
+
+    /// Drains the lane and empties the bag, if much has gathered.
+    pub(crate) fn make_room(&mut self, lane: &Lane) -> Result<(), DriverError> {
         if self.0.len() >= LIMIT {
             lane.drain()?;
-            self.let_go(lane);
+            self.let_go();
         }
-        Ok(&mut self.0)
+        Ok(())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -27,12 +34,12 @@ impl InFlight {
     }
 
     /// Empties the bag. The lane has drained.
-    pub(crate) fn let_go(&mut self, lane: &Lane) {
-        std::mem::take(&mut self.0).release(lane.driver());
+    pub(crate) fn let_go(&mut self) {
+        drop(self.0.take());
     }
 
     /// Never lets go: what may still be running must not lose what it uses.
     pub(crate) fn keep_for_good(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.0));
+        std::mem::forget(self.0.take());
     }
 }

@@ -7,7 +7,7 @@
 //! Invariants:
 //!
 //! 1. At most one [`Claim`] stands for a CUDA stream at any time. A typed stream owns one, so two of them never share a
-//!    CUDA stream; a lane that lives on in a stale replayer has no live slot and makes no driver call.
+//!    CUDA stream; a lane that lives on in a stale replayer has no live slot, and only keeps the CUDA stream alive.
 //! 2. `slots` is locked for the length of one launch, never across a wait, an allocation or a capture.
 //! 3. A poisoned lane stays so; the first cause is kept.
 
@@ -19,7 +19,7 @@ use super::host::HostPanic;
 use super::slots::Slots;
 use crate::device::Device;
 use crate::driver::{CaptureMode, ContextHandle, Driver, ExecutableHandle, StreamHandle};
-use crate::error::{DriverError, Error, Misuse, Poisoned};
+use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::graph::Graph;
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering};
 
@@ -122,7 +122,7 @@ impl Lane {
     /// Not to be called while a capture of ours is open on the lane; the typed streams see to that.
     pub(crate) fn drain(&self) -> Result<(), DriverError> {
         // SAFETY: (1) `self` keeps the stream alive. (2) No capture of ours is open; that nobody else captures on it is
-        // what `Device::adopt_stream` demands, and for a stream of our own nobody else has it.
+        // what `Device::adopt_stream` and `Enqueue::raw` demand of who else has it.
         unsafe { self.driver.stream_synchronize(self.handle) }
     }
 
@@ -136,8 +136,11 @@ impl Lane {
     pub(crate) fn begin_capture(&self, mode: CaptureMode) -> Result<(), DriverError> {
         // SAFETY: (1) `self` keeps the stream alive.
         let begun = unsafe { self.driver.stream_begin_capture(self.handle, mode) };
-        if let Err(error) = begun {
-            self.leave_capture(error);
+        match begun {
+            // Somebody else is capturing: theirs is not ours to end.
+            Err(error) if error.code == DriverCode::ILLEGAL_STATE => {}
+            Err(error) => self.leave_capture(error),
+            Ok(()) => {}
         }
         begun
     }
@@ -187,15 +190,18 @@ impl Lane {
         }
     }
 
-    /// Everything that must hold before a capture begins.
-    pub(crate) fn prepare_capture(&self) -> Result<(), Error> {
+    /// What must hold before a capture begins, but for what is pending.
+    pub(crate) fn check_capturable(&self) -> Result<(), Error> {
         self.check()?;
         self.device.check_tracking()?;
-        self.device.take_parked()?;
-        if self.capture_status()? != 0 {
-            return Err(Misuse::AlreadyCapturing.into());
+        match self.capture_status()? {
+            0 => Ok(()),
+            _ => Err(Misuse::AlreadyCapturing.into()),
         }
-        self.drain()?;
-        self.host_panic.take()
+    }
+
+    /// Whether `device` is where the lane is; `what` it is that belongs to `device`.
+    pub(crate) fn check_context(&self, device: &Device, what: &'static str) -> Result<(), Misuse> {
+        if self.device.same_context(device) { Ok(()) } else { Err(Misuse::WrongContext { what }) }
     }
 }

@@ -29,7 +29,8 @@ impl CapturePolicy {
         self
     }
 
-    /// What becomes of a graph that allocates or frees memory.
+    /// What becomes of a graph that allocates or frees memory, in nodes of its own (those of a child graph are not looked for; a
+    /// capture yields none).
     pub const fn memory_nodes(mut self, memory_nodes: MemoryNodes) -> Self {
         self.memory_nodes = memory_nodes;
         self
@@ -93,7 +94,9 @@ pub enum MemoryNodes {
     AutoFree,
 }
 
-/// What happens when a drain fails: work may still be running, so what it uses must not be released.
+/// What happens when the drain of captured work fails: it may still be running, so what it uses must not be released.
+///
+/// (What *eager* work uses is kept for good as well when a drain fails; the error is returned or parked, and the stream goes on.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FailStop {

@@ -9,12 +9,12 @@ use super::lane::Lane;
 use super::slots::Token;
 use crate::driver::GraphLauncher;
 use crate::error::{Error, Misuse};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering};
 
 /// Replays one published graph. Cheap to clone; any thread.
 ///
 /// A replayer names one generation. Once that is reset or dropped, [`replay`](Self::replay) refuses with
-/// [`Stale`](crate::Stale) and launches nothing; it never keeps the graph alive.
+/// [`Stale`](crate::Stale) and launches nothing. It keeps the CUDA stream and its context alive, and nothing of the graph.
 ///
 /// # Examples
 /// ```
@@ -34,6 +34,8 @@ use crate::sync::Arc;
 pub struct Replayer {
     lane: Arc<Lane>,
     token: Token,
+    /// Whether the slot is live. Written under the lane's lock, with it; read without: for a look, not for admission.
+    live: Arc<AtomicBool>,
     /// The lane's, at hand: a replay comes from a driver call that has emptied the caches, and the fewer lines it touches
     /// the better.
     launcher: GraphLauncher,
@@ -43,7 +45,7 @@ impl Replayer {
     /// Launches the graph, after everything enqueued on the stream so far. Returns once it is enqueued.
     ///
     /// Allocates nothing, binds no context, and takes no lock but the lane's, which is held for the length of one
-    /// launch. The driver itself blocks here once about 1,000 launches are queued (D18).
+    /// launch. That launch blocks while the driver's queue is full (D18), and everybody who wants the lock with it.
     ///
     /// # Errors
     /// [`Stale`](crate::Stale) if the generation is not published any more; [`DriverError`](crate::DriverError) if the
@@ -66,10 +68,11 @@ impl Replayer {
         Ok(())
     }
 
-    /// Whether the generation is still published. Another thread may reset it right after.
+    /// Whether the generation is still published. Another thread may reset it right after. Waits for nothing.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.lane.slots().admit(self.token).is_ok()
+        // Acquire: pairs with the release of the retirement, so who sees it retired sees what came before that.
+        self.live.load(Ordering::Acquire)
     }
 
     /// What this replayer names.
@@ -95,7 +98,8 @@ impl Publication {
     /// Publishes `captured`, which has to outlive the publication.
     pub(crate) fn new(lane: &Arc<Lane>, captured: &Captured) -> Result<Self, Misuse> {
         let token = lane.slots().publish(lane.id(), captured.executable())?;
-        Ok(Self(Replayer { lane: lane.clone(), token, launcher: lane.driver().graph_launcher(lane.handle()) }))
+        let (lane, launcher) = (lane.clone(), lane.driver().graph_launcher(lane.handle()));
+        Ok(Self(Replayer { lane, token, live: Arc::new(AtomicBool::new(true)), launcher }))
     }
 
     pub(crate) fn replayer(&self) -> &Replayer {
@@ -112,7 +116,10 @@ impl Publication {
 impl Drop for Publication {
     fn drop(&mut self) {
         // Waits for the lock, and so for a replay that was admitted.
-        self.0.lane.slots().retire(self.0.token);
+        let mut slots = self.0.lane.slots();
+        slots.retire(self.0.token);
+        // Release: pairs with the acquire of `is_current`.
+        self.0.live.store(false, Ordering::Release);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
 use crate::runtime::{CapturePolicy, Captured, InFlight, Lane, Retained};
+use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Global, Idle, Instantiated, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::sync::Arc;
@@ -29,50 +30,37 @@ pub(super) struct Recording {
 impl Recording {
     pub(super) fn begin(lane: &Arc<Lane>, mode: CaptureMode) -> Result<Self, DriverError> {
         lane.begin_capture(mode)?;
-        Ok(Self { lane: lane.clone(), retained: Retained::default(), open: true })
+        Ok(Self { lane: lane.clone(), retained: Retained::new(lane.driver()), open: true })
     }
 
-    /// Ends the capture. Comes back with what was recorded, what that uses, and what a drop has parked meanwhile.
-    fn end(mut self) -> (Retained, Result<Graph, DriverError>, Option<Parked>) {
+    /// Ends the capture: what it has recorded, and what a drop has parked meanwhile.
+    fn close(&mut self) -> (Result<Graph, DriverError>, Option<Parked>) {
         self.open = false;
         let ended = self.lane.end_capture();
-        (std::mem::take(&mut self.retained), ended, self.lane.device().take_parked().err())
+        (ended, self.lane.device().take_parked().err())
     }
 
     /// Ends the capture, and makes of it what the policy takes.
-    fn finish(self, policy: CapturePolicy) -> Result<Captured, Error> {
-        let lane = self.lane.clone();
-        match self.end() {
-            (retained, Ok(graph), None) => Captured::new(&lane, policy, retained, graph),
-            (retained, ended, parked) => {
-                let end = discard(&lane, retained, ended);
-                Err(CaptureFailure::report(None, end, parked))
-            }
+    fn finish(mut self, policy: CapturePolicy) -> Result<Captured, Error> {
+        match self.close() {
+            (Ok(graph), None) => Captured::new(&self.lane, policy, self.retained.take(), graph),
+            (ended, parked) => Err(CaptureFailure::report(None, ended.err(), parked)),
         }
     }
 
     /// Ends the capture after its body has failed.
-    fn fail(self, body: Error) -> Error {
-        let lane = self.lane.clone();
-        let (retained, ended, parked) = self.end();
-        let end = discard(&lane, retained, ended);
-        CaptureFailure::report(Some(body), end, parked)
+    fn fail(mut self, body: Error) -> Error {
+        let (ended, parked) = self.close();
+        CaptureFailure::report(Some(body), ended.err(), parked)
     }
-}
-
-/// Destroys a graph that nobody wants, and after it what its nodes use. Nothing of it has ever run.
-fn discard(lane: &Lane, retained: Retained, ended: Result<Graph, DriverError>) -> Option<DriverError> {
-    let error = ended.err();
-    retained.release(lane.driver());
-    error
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.open {
-            let ended = self.lane.end_capture();
-            // An invalidated capture is what a drop is for; what it was spoilt by has been returned where it happened.
-            discard(&self.lane, std::mem::take(&mut self.retained), ended);
+            // An invalidated capture is what a drop is for; what it was spoilt by has been returned where it happened. The graph,
+            // if there is one, goes here, before the fields: before what its nodes use.
+            drop(self.lane.end_capture());
         }
     }
 }
@@ -82,8 +70,8 @@ impl<M: Mode, From: Resting> sealed_state::State for Capturing<M, From> {
 
     const PHASE: Phase = Phase::Capturing;
 
-    fn retained<'a>(_: &Lane, _: &'a mut InFlight, data: &'a mut Self::Data) -> Result<&'a mut Retained, DriverError> {
-        Ok(&mut data.recording.retained)
+    fn retained<'a>(_: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> &'a mut Retained {
+        &mut data.recording.retained
     }
 }
 
@@ -104,12 +92,12 @@ impl<S: State> Stream<S> {
     where
         S: CanEnd,
     {
-        S::end(self)
+        S::end(self, OnlyForDacapo::new())
     }
 }
 
 impl<M: Mode> sealed::End for Capturing<M, Idle> {
-    fn end(stream: Stream<Self>) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>> {
+    fn end(stream: Stream<Self>, _: OnlyForDacapo) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         match recording.finish(core.policy) {
             Ok(captured) => Ok(Stream { data: captured, core }),
@@ -118,7 +106,7 @@ impl<M: Mode> sealed::End for Capturing<M, Idle> {
     }
 
     /// Ends the capture because its body has failed.
-    fn fail(stream: Stream<Self>, body: Error) -> Rejected<Stream<Idle>> {
+    fn fail(stream: Stream<Self>, body: Error, _: OnlyForDacapo) -> Rejected<Stream<Idle>> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         let error = recording.fail(body);
         Rejected::new(Stream { data: from, core }, error)

@@ -7,12 +7,12 @@ use cudarc::driver::CudaStream;
 
 use super::{Core, Stream};
 use crate::buffer::Buffer;
-use crate::device::Device;
 use crate::driver::FillValue;
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
 use crate::runtime::{HostCall, Lane, Retained};
+use crate::seal::OnlyForDacapo;
 use crate::state::State;
 use crate::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::sync::Arc;
 /// over `&mut impl Enqueue` is both the eager step and the captured one.
 ///
 /// Whatever an operation names is kept alive for as long as it may run: until the stream has drained, or until the graph
-/// is destroyed. Nothing here waits, but for one thing: once eager work has used a thousand different buffers since the
-/// stream was last drained, the next operation drains it.
+/// is destroyed. Enqueuing waits in two cases only: for the driver, when its queue is full (D18); and for a drain, when eager work
+/// has used a thousand different things (buffers, modules, closures) since the stream was last drained.
 ///
 /// Sealed: implemented for [`Stream`] in every state.
 ///
@@ -56,13 +56,13 @@ pub trait Enqueue: sealed::Recorder {
     /// [`Misuse::LengthMismatch`], [`Misuse::Overlap`], [`Misuse::WrongContext`].
     #[doc(alias = "cuMemcpyDtoDAsync")]
     fn copy<T: Pod>(&mut self, source: &Buffer<T>, destination: &Buffer<T>) -> Result<(), Error> {
-        check_lengths(source.len(), destination.len())?;
+        Misuse::check_lengths(source.len(), destination.len())?;
         if source.overlaps(destination) {
             return Err(Misuse::Overlap.into());
         }
-        let (lane, retained) = self.recorder()?;
-        check_context(lane, source.device(), "source buffer")?;
-        check_context(lane, destination.device(), "destination buffer")?;
+        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        lane.check_context(source.device(), "source buffer")?;
+        lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.allocation());
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.device_ptr(), destination.device_ptr(), source.size_bytes());
@@ -77,8 +77,8 @@ pub trait Enqueue: sealed::Recorder {
     /// [`Misuse::WrongContext`].
     #[doc(alias = "cuMemsetD32Async")]
     fn fill<T: Pod>(&mut self, destination: &Buffer<T>, value: T) -> Result<(), Error> {
-        let (lane, retained) = self.recorder()?;
-        check_context(lane, destination.device(), "destination buffer")?;
+        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        lane.check_context(destination.device(), "destination buffer")?;
         retained.share(destination.allocation());
         let (driver, stream, address) = (lane.driver(), lane.handle(), destination.device_ptr());
         match Fill::of(bytemuck::bytes_of(&value)) {
@@ -110,9 +110,9 @@ pub trait Enqueue: sealed::Recorder {
     #[doc(alias = "cuMemcpyHtoDAsync")]
     fn upload<T: Pod>(&mut self, source: &(impl HostMemory<T> + ?Sized), destination: &Buffer<T>) -> Result<(), Error> {
         let source = source.pinned();
-        check_lengths(source.len(), destination.len())?;
-        let (lane, retained) = self.recorder()?;
-        check_context(lane, destination.device(), "destination buffer")?;
+        Misuse::check_lengths(source.len(), destination.len())?;
+        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.block());
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), source.size_bytes());
@@ -132,9 +132,9 @@ pub trait Enqueue: sealed::Recorder {
         destination: &(impl HostMemory<T> + ?Sized),
     ) -> Result<(), Error> {
         let destination = destination.pinned();
-        check_lengths(source.len(), destination.len())?;
-        let (lane, retained) = self.recorder()?;
-        check_context(lane, source.device(), "source buffer")?;
+        Misuse::check_lengths(source.len(), destination.len())?;
+        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        lane.check_context(source.device(), "source buffer")?;
         retained.share(source.allocation());
         retained.share(destination.block());
         let (from, to, bytes) = (source.device_ptr(), destination.as_ptr().cast(), source.size_bytes());
@@ -165,8 +165,8 @@ pub trait Enqueue: sealed::Recorder {
     ) -> Result<(), Error> {
         let mut arguments = arguments.into();
         kernel.check(&config, &arguments)?;
-        let (lane, retained) = self.recorder()?;
-        check_context(lane, kernel.device(), "kernel")?;
+        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        lane.check_context(kernel.device(), "kernel")?;
         retained.share(kernel.module());
         for allocation in arguments.allocations() {
             retained.share(allocation);
@@ -180,11 +180,13 @@ pub trait Enqueue: sealed::Recorder {
 
     /// Calls a closure on a thread of the driver's. One host node; called at every replay.
     ///
-    /// Work behind it waits for it. It must make no driver call: the driver refuses one, or deadlocks. If it panics, the
-    /// panic is kept and the next synchronisation or `begin` on this stream returns [`Error::HostPanicked`].
+    /// Work behind it waits for it, so it must not wait for anything that waits for the stream: no driver call, which the driver
+    /// refuses or never returns from, and so no drop of the last owner of a [`Buffer`]; no replay, reset or drop of a stream, and no
+    /// lock that somebody holds across one of these. If it panics, the panic is kept, and the next
+    /// [`synchronize`](Stream::synchronize) or `begin` on this stream returns [`Error::HostPanicked`].
     #[doc(alias = "cuLaunchHostFunc")]
     fn host(&mut self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Error> {
-        let (lane, retained) = self.recorder()?;
+        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
         let call = HostCall::new(function, lane.host_panic());
         retained.share(&call);
         // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
@@ -192,22 +194,19 @@ pub trait Enqueue: sealed::Recorder {
     }
 
     /// Keeps `value` for as long as the work enqueued or recorded here may run, and drops it after that: for a graph,
-    /// after it is destroyed and the stream has drained.
+    /// after it is destroyed and the stream has drained. Cannot fail, and waits for nothing.
     ///
     /// For what [`raw`](Self::raw) calls and kernels use behind this crate's back: an engine's slices, workspaces,
-    /// modules, communicators.
-    fn retain(&mut self, value: impl Send + 'static) -> Result<(), Error> {
-        let (_, retained) = self.recorder()?;
-        retained.own(value);
-        Ok(())
+    /// modules, communicators. Things are dropped in the order in which they were handed in, on the thread that resets or drops the
+    /// stream.
+    fn retain(&mut self, value: impl Send + 'static) {
+        self.keeper(OnlyForDacapo::new()).own(value);
     }
 
     /// Keeps one more owner of `value`, as [`retain`](Self::retain) does; the same object is kept once, however often
     /// this is called.
-    fn retain_shared<T: Send + Sync + 'static>(&mut self, value: &Arc<T>) -> Result<(), Error> {
-        let (_, retained) = self.recorder()?;
-        retained.share(value);
-        Ok(())
+    fn retain_shared<T: Send + Sync + 'static>(&mut self, value: &Arc<T>) {
+        self.keeper(OnlyForDacapo::new()).share(value);
     }
 
     /// Hands the CUDA stream to code that this crate knows nothing of: an engine's step over cudarc, cuBLAS, NCCL.
@@ -220,18 +219,20 @@ pub trait Enqueue: sealed::Recorder {
     ///
     /// # Safety
     /// 1. Every address that the body enqueues work on, of device or host memory, and every module whose kernels it
-    ///    launches, outlives that work: hand it to [`retain`](Self::retain). For a capture that is until the graph is
-    ///    gone. cudarc keeps nothing: a `CudaSlice` that is dropped in the body, or before a replay, is a use after
-    ///    free.
-    /// 2. On a capturing stream the body does not begin, end or destroy captures on it. (Synchronising it or allocating
-    ///    does no harm but lose the capture.)
-    /// 3. The body keeps no clone of the stream to enqueue on later, unless what it will enqueue then obeys (1).
+    ///    launches, outlives that work: hand it to [`retain`](Self::retain). For a capture that is until the graph is gone.
+    ///    cudarc keeps nothing: a `CudaSlice` that is dropped in the body, or before a replay, is a use
+    ///    after free.
+    /// 2. What the body enqueues on other streams is joined back to this one before it returns; it draws no stream in that
+    ///    another [`Stream`] stands for.
+    /// 3. The body begins, ends or destroys no capture on the stream, in whatever state that is. (Synchronising a capturing stream
+    ///    or allocating does no harm but lose the capture.)
+    /// 4. If it keeps a clone of the stream, what it does with that later obeys these conditions too.
     ///
     /// # Examples
     /// ```
     /// # dacapo_sim::install().unwrap();
     /// use std::sync::Arc;
-    /// use cudarc::driver::{CudaSlice, CudaStream, DriverError};
+    /// use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
     /// use dacapo::{Device, Enqueue, ThreadLocal};
     ///
     /// // An engine's step, as it is.
@@ -239,16 +240,19 @@ pub trait Enqueue: sealed::Recorder {
     ///     stream.memcpy_dtod(from, to)
     /// }
     ///
-    /// let device = Device::open(0)?;
-    /// let engine = device.context().new_stream()?;
-    /// let (from, mut to) = (engine.clone_htod(&[1u32, 2, 3])?, engine.alloc_zeros::<u32>(3)?);
-    /// engine.synchronize()?;
+    /// let context = CudaContext::new(0)?;
+    /// // SAFETY: nothing has been allocated yet.
+    /// unsafe { context.disable_event_tracking() };
+    /// let own = context.new_stream()?;
+    /// let (from, mut to) = (own.clone_htod(&[1u32, 2, 3])?, own.alloc_zeros::<u32>(3)?);
+    /// own.synchronize()?;
     ///
-    /// let stream = device.stream()?;
+    /// let stream = Device::adopt(context)?.stream()?;
     /// let captured = stream.capture(ThreadLocal, |c| {
-    ///     // SAFETY: both slices are retained, so they outlive the graph.
+    ///     // SAFETY: the step copies between two slices on this stream alone, and both are retained.
     ///     unsafe { c.raw(|stream| step(stream, &from, &mut to)) }?;
-    ///     c.retain((from, to))
+    ///     c.retain((from, to));
+    ///     Ok(())
     /// })?;
     /// assert_eq!(captured.census().to_string(), "memcpy ×1");
     /// # Ok::<(), dacapo::Error>(())
@@ -257,7 +261,7 @@ pub trait Enqueue: sealed::Recorder {
         &mut self,
         body: impl FnOnce(&Arc<CudaStream>) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let (lane, _) = self.recorder()?;
+        let (lane, _) = self.recorder(OnlyForDacapo::new())?;
         body(lane.stream()).map_err(Error::from_body)
     }
 }
@@ -306,31 +310,31 @@ fn unit_bytes(value: FillValue) -> usize {
     }
 }
 
-fn check_lengths(source_len: usize, destination_len: usize) -> Result<(), Misuse> {
-    if source_len == destination_len { Ok(()) } else { Err(Misuse::LengthMismatch { source_len, destination_len }) }
-}
-
-fn check_context(lane: &Lane, device: &Device, what: &'static str) -> Result<(), Misuse> {
-    if lane.device().same_context(device) { Ok(()) } else { Err(Misuse::WrongContext { what }) }
-}
-
 pub(crate) mod sealed {
-    use super::{Core, Error, Lane, Retained, State, Stream};
+    use super::{Core, Error, Lane, OnlyForDacapo, Retained, State, Stream};
 
     #[diagnostic::on_unimplemented(
         message = "work cannot be enqueued on a `{Self}`: it is enqueued on a `Stream`, in any state",
         note = "write the function over `&mut impl Enqueue`, and pass it a stream"
     )]
     pub trait Recorder {
-        /// Where to enqueue, and where to keep what that uses. Refuses on a poisoned lane.
-        fn recorder(&mut self) -> Result<(&Lane, &mut Retained), Error>;
+        /// Where to enqueue, and where to keep what that uses. Refuses on a poisoned lane; makes room first.
+        fn recorder(&mut self, _: OnlyForDacapo) -> Result<(&Lane, &mut Retained), Error>;
+
+        /// Where to keep what is handed in.
+        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained;
     }
 
     impl<S: State> Recorder for Stream<S> {
-        fn recorder(&mut self) -> Result<(&Lane, &mut Retained), Error> {
+        fn recorder(&mut self, seal: OnlyForDacapo) -> Result<(&Lane, &mut Retained), Error> {
             let Core { lane, in_flight, .. } = &mut self.core;
             lane.check()?;
-            Ok((lane, S::retained(lane, in_flight, &mut self.data)?))
+            in_flight.make_room(lane)?;
+            Ok((lane, S::retained(in_flight, &mut self.data, seal)))
+        }
+
+        fn keeper(&mut self, seal: OnlyForDacapo) -> &mut Retained {
+            S::retained(&mut self.core.in_flight, &mut self.data, seal)
         }
     }
 }

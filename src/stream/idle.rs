@@ -7,8 +7,9 @@ use super::transition::{CanBegin, sealed};
 use super::{Core, Stream};
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::{DriverError, Error, Misuse, Rejected};
+use crate::error::{Error, Misuse, Rejected};
 use crate::runtime::{InFlight, Lane, Retained};
+use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, State};
 use crate::sync::Arc;
@@ -18,8 +19,8 @@ impl sealed_state::State for Idle {
 
     const PHASE: Phase = Phase::Idle;
 
-    fn retained<'a>(lane: &Lane, in_flight: &'a mut InFlight, (): &'a mut ()) -> Result<&'a mut Retained, DriverError> {
-        in_flight.retained(lane)
+    fn retained<'a>(in_flight: &'a mut InFlight, (): &'a mut (), _: OnlyForDacapo) -> &'a mut Retained {
+        in_flight.retained()
     }
 }
 
@@ -39,8 +40,8 @@ impl Device {
         #[expect(unsafe_code, reason = "the dry run asks for a living context")]
         unsafe { self.driver().stream_create_dry_run(self.handle()) }?;
         // cudarc binds the context to the thread; where it is current already, the thread is left as it was.
-        let stream = self.with_current(|_| Ok(self.context().new_stream()))??;
-        Ok(self.claim(&stream)?)
+        let stream = self.with_current(|_| Ok(self.cuda_context().new_stream()))??;
+        self.claim(&stream)
     }
 
     /// Takes an engine's own stream, so that its work can be captured and replayed on it.
@@ -50,26 +51,32 @@ impl Device {
     ///
     /// # Errors
     /// The stream comes back with: [`Misuse::DefaultStream`] for the legacy and the per-thread default stream,
-    /// [`Misuse::WrongContext`], [`Misuse::EventTracking`], [`Misuse::StreamInUse`] if it is adopted already.
+    /// [`Misuse::WrongContext`], [`Misuse::EventTracking`], [`Misuse::StreamInUse`] if it is adopted already,
+    /// [`Misuse::AlreadyCapturing`], [`DriverError`](crate::DriverError) if its status cannot be had.
     ///
     /// # Safety
-    /// The engine's clones of the stream stay usable, so it has to keep what the types would otherwise see to:
-    /// 1. While a capture is open on the returned stream, others enqueue nothing on it, or see to it that what they
-    ///    enqueue outlives the graph.
-    /// 2. Others begin no capture on it.
+    /// The engine's clones of the stream stay usable, so it has to keep what the types would otherwise see to, for as long as the
+    /// returned stream and what becomes of it live:
+    /// 1. While a capture of that stream is open, others enqueue nothing on it, or see to it that what they enqueue outlives
+    ///    the graph.
+    /// 2. Others begin no capture on it, and draw it into none.
     #[expect(unsafe_code, reason = "it is for the caller to keep the engine's clones in check")]
     pub unsafe fn adopt_stream(&self, stream: Arc<CudaStream>) -> Result<Stream<Idle>, Rejected<Arc<CudaStream>>> {
-        self.check_tracking().and_then(|()| self.claim(&stream)).map_err(|misuse| Rejected::new(stream, misuse))
+        match self.check_tracking().map_err(Error::from).and_then(|()| self.claim(&stream)) {
+            Ok(idle) => Ok(idle),
+            Err(error) => Err(Rejected::new(stream, error)),
+        }
     }
 
-    fn claim(&self, stream: &Arc<CudaStream>) -> Result<Stream<Idle>, Misuse> {
+    fn claim(&self, stream: &Arc<CudaStream>) -> Result<Stream<Idle>, Error> {
         if StreamHandle::of(stream).is_default() {
-            return Err(Misuse::DefaultStream);
+            return Err(Misuse::DefaultStream.into());
         }
-        if !Arc::ptr_eq(stream.context(), self.context()) {
-            return Err(Misuse::WrongContext { what: "CudaContext of the device" });
+        if !Arc::ptr_eq(stream.context(), self.cuda_context()) {
+            return Err(Misuse::WrongContext { what: "CudaContext of the device" }.into());
         }
         let (lane, claim) = Lane::new(self, stream)?;
+        lane.check_capturable()?;
         Ok(Stream { data: (), core: Core::new(lane, claim) })
     }
 }
@@ -92,7 +99,7 @@ impl<S: State> Stream<S> {
     where
         S: CanBegin,
     {
-        S::begin(self)
+        S::begin(self, OnlyForDacapo::new())
     }
 
     /// Captures what `body` enqueues, and instantiates it. The capture ends on success, error and panic.
@@ -127,13 +134,16 @@ impl<S: State> Stream<S> {
         let mut capturing = self.begin(mode)?;
         match body(&mut capturing) {
             Ok(()) => capturing.end(),
-            Err(error) => Err(sealed::End::fail(capturing, error)),
+            Err(error) => Err(sealed::End::fail(capturing, error, OnlyForDacapo::new())),
         }
     }
 }
 
 impl sealed::Begin for Idle {
-    fn begin<M: Mode>(mut stream: Stream<Self>) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>> {
+    fn begin<M: Mode>(
+        mut stream: Stream<Self>,
+        _: OnlyForDacapo,
+    ) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>> {
         match stream.open_capture::<M>() {
             Ok(recording) => {
                 let Stream { data: from, core } = stream;
@@ -146,9 +156,13 @@ impl sealed::Begin for Idle {
 
 impl Stream<Idle> {
     fn open_capture<M: Mode>(&mut self) -> Result<Recording, Error> {
-        let lane = &self.core.lane;
-        lane.prepare_capture()?;
-        self.core.in_flight.let_go(lane);
+        let Core { lane, in_flight, .. } = &mut self.core;
+        lane.check_capturable()?;
+        lane.drain()?;
+        // Before anything parked is asked for: what is let go here may park an error too, and that is not the capture's.
+        in_flight.let_go();
+        lane.device().take_parked()?;
+        lane.host_panic().take()?;
         Ok(Recording::begin(lane, M::MODE)?)
     }
 }

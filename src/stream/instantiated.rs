@@ -3,9 +3,10 @@
 use super::Stream;
 use super::published::PublishedData;
 use super::transition::{CanPublish, sealed};
-use crate::error::{DriverError, Rejected};
+use crate::error::Rejected;
 use crate::graph::Census;
-use crate::runtime::{Captured, InFlight, Lane, Publication, Retained};
+use crate::runtime::{Captured, InFlight, Publication, Retained};
+use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Idle, Instantiated, Phase, Published, State};
 
@@ -14,12 +15,8 @@ impl sealed_state::State for Instantiated {
 
     const PHASE: Phase = Phase::Instantiated;
 
-    fn retained<'a>(
-        lane: &Lane,
-        in_flight: &'a mut InFlight,
-        _: &'a mut Captured,
-    ) -> Result<&'a mut Retained, DriverError> {
-        in_flight.retained(lane)
+    fn retained<'a>(in_flight: &'a mut InFlight, _: &'a mut Captured, _: OnlyForDacapo) -> &'a mut Retained {
+        in_flight.retained()
     }
 }
 
@@ -32,12 +29,12 @@ impl<S: State> Stream<S> {
     where
         S: CanPublish,
     {
-        S::publish(self)
+        S::publish(self, OnlyForDacapo::new())
     }
 }
 
 impl sealed::Publish for Instantiated {
-    fn publish(stream: Stream<Self>) -> Result<Stream<Published>, Rejected<Stream<Instantiated>>> {
+    fn publish(stream: Stream<Self>, _: OnlyForDacapo) -> Result<Stream<Published>, Rejected<Stream<Instantiated>>> {
         match Publication::new(&stream.core.lane, &stream.data) {
             Ok(publication) => {
                 let Stream { data: captured, core } = stream;

@@ -44,8 +44,9 @@ use crate::sync::Arc;
 /// | `Instantiated` | drains, destroys the graph, lets go of what it used |
 /// | `Published` | as [`reset`](Self::reset): retires the generation, drains, destroys, lets go |
 ///
-/// Then the CUDA stream is destroyed, unless an engine still holds it. A drop never panics; an error of it is reported
-/// by the next `begin` on the device.
+/// Then the CUDA stream is destroyed, unless an engine or a [`Replayer`](crate::Replayer) still holds it. A drop of ours never
+/// panics (a value that you have retained may, in its own); an error of it is parked, and reported by the next `begin` or
+/// [`Device::stream`] on the device. If a drain fails, what it was to show as finished is kept for good.
 #[must_use = "dropping a stream ends what it has: a capture is discarded, a graph is destroyed"]
 pub struct Stream<S: State> {
     /// First, so that it is dropped first: it ends the capture or destroys the graph.
@@ -55,21 +56,24 @@ pub struct Stream<S: State> {
 
 /// What a stream has in every state.
 struct Core {
+    /// Before the lane, so that the claim is given up before the CUDA stream is destroyed: the driver may give its handle to the
+    /// next stream right away.
+    _claim: Claim,
     lane: Arc<Lane>,
     policy: CapturePolicy,
     in_flight: InFlight,
-    _claim: Claim,
 }
 
 impl Core {
     fn new(lane: Arc<Lane>, claim: Claim) -> Self {
-        Self { lane, policy: CapturePolicy::new(), in_flight: InFlight::default(), _claim: claim }
+        let in_flight = InFlight::new(&lane);
+        Self { _claim: claim, lane, policy: CapturePolicy::new(), in_flight }
     }
 
     /// Drains, and lets go of what eager work used.
     fn drain(&mut self) -> Result<(), DriverError> {
         self.lane.drain()?;
-        self.in_flight.let_go(&self.lane);
+        self.in_flight.let_go();
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 
 use super::Stream;
 use super::transition::{HasPublished, sealed};
-use crate::error::{DriverError, Error, Rejected};
+use crate::error::{Error, Rejected};
 use crate::graph::Census;
-use crate::runtime::{Captured, InFlight, Lane, Publication, Replayer, Retained, Token};
+use crate::runtime::{Captured, InFlight, Publication, Replayer, Retained, Token};
+use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Idle, Instantiated, Phase, Published, State};
 
@@ -20,21 +21,17 @@ impl sealed_state::State for Published {
 
     const PHASE: Phase = Phase::Published;
 
-    fn retained<'a>(
-        lane: &Lane,
-        in_flight: &'a mut InFlight,
-        _: &'a mut PublishedData,
-    ) -> Result<&'a mut Retained, DriverError> {
-        in_flight.retained(lane)
+    fn retained<'a>(in_flight: &'a mut InFlight, _: &'a mut PublishedData, _: OnlyForDacapo) -> &'a mut Retained {
+        in_flight.retained()
     }
 }
 
 impl sealed::HasPublished for Published {
-    fn publication(data: &PublishedData) -> &Publication {
+    fn publication(data: &PublishedData, _: OnlyForDacapo) -> &Publication {
         &data.publication
     }
 
-    fn reset(stream: Stream<Self>) -> Result<Stream<Idle>, Rejected<Stream<Idle>>> {
+    fn reset(stream: Stream<Self>, _: OnlyForDacapo) -> Result<Stream<Idle>, Rejected<Stream<Idle>>> {
         let Stream { data: PublishedData { publication, captured }, core } = stream;
         drop(publication);
         Stream::<Instantiated> { data: captured, core }.discard()
@@ -52,22 +49,23 @@ impl<S: State> Stream<S> {
     where
         S: HasPublished,
     {
-        S::publication(&self.data).replayer().replay()
+        S::publication(&self.data, OnlyForDacapo::new()).replayer().replay()
     }
 
-    /// A handle to replay with: `Clone + Send + Sync`, for any thread. It keeps nothing alive.
+    /// A handle to replay with: `Clone + Send + Sync`, for any thread. It keeps nothing of the graph alive.
     #[must_use]
     pub fn replayer(&self) -> Replayer
     where
         S: HasPublished,
     {
-        S::publication(&self.data).replayer().clone()
+        S::publication(&self.data, OnlyForDacapo::new()).replayer().clone()
     }
 
     /// Takes the graph back: retires the generation, waits for replays that were already admitted, drains what they
     /// enqueued, destroys the graph, lets go of what it used, in that order.
     ///
-    /// Once this has been called no replay is newly enqueued: replayers get [`Stale`](crate::Stale).
+    /// Once this has returned, and from some moment before, no replay is newly enqueued: replayers get
+    /// [`Stale`](crate::Stale).
     ///
     /// # Errors
     /// `Idle` but [`Poisoned`](crate::Poisoned) if the drain fails: nothing is let go then, see
@@ -77,7 +75,7 @@ impl<S: State> Stream<S> {
     where
         S: HasPublished,
     {
-        S::reset(self)
+        S::reset(self, OnlyForDacapo::new())
     }
 }
 
@@ -94,7 +92,7 @@ impl Stream<Published> {
         self.data.publication.replayer().token()
     }
 
-    /// Replays that the driver has taken so far, by all replayers of this generation.
+    /// Replays that the driver has taken so far, by all replayers of this generation. Waits for one that is being submitted.
     #[must_use]
     pub fn replays(&self) -> u64 {
         self.data.publication.replays()

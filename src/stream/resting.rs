@@ -4,9 +4,10 @@
 
 use bytemuck::Pod;
 
-use super::Stream;
+use super::{Core, Stream};
 use crate::buffer::Buffer;
-use crate::error::{Error, Misuse};
+use crate::driver::FillValue;
+use crate::error::{DriverError, Error, Misuse};
 use crate::runtime::CapturePolicy;
 use crate::state::{Resting, State};
 
@@ -22,6 +23,7 @@ impl<S: State> Stream<S> {
     where
         S: Resting,
     {
+        self.core.lane.check()?;
         self.core.drain()?;
         self.core.lane.host_panic().take()
     }
@@ -35,12 +37,14 @@ impl<S: State> Stream<S> {
     where
         S: Resting,
     {
-        use super::Enqueue;
-
         self.core.lane.check()?;
         let buffer = Buffer::allocate(self.device(), len)?;
-        self.fill(&buffer, T::zeroed())?;
-        self.synchronize()?;
+        self.core.in_flight.retained().share(buffer.allocation());
+        let (driver, stream) = (self.core.lane.driver(), self.core.lane.handle());
+        let (address, zero) = (buffer.device_ptr(), FillValue::D8(0));
+        // SAFETY: (1) the buffer is this long, and in flight. (2) The lane keeps its stream.
+        unsafe { driver.memset_async(address, zero, buffer.size_bytes(), stream) }?;
+        self.core.drain()?;
         Ok(buffer)
     }
 
@@ -70,11 +74,10 @@ impl<S: State> Stream<S> {
         self.check_transfer(source.len(), destination.len(), destination)?;
         let (driver, stream) = (self.core.lane.driver(), self.core.lane.handle());
         let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), destination.size_bytes());
-        // SAFETY: (1) both are of this length; the buffer is in flight, and the slice is borrowed until the drain below
-        // has returned. Should that fail, the device has faulted and runs nothing more. (2) The lane keeps its stream.
+        // SAFETY: (1) both are of this length; the buffer is in flight, and the slice is borrowed until
+        // `finish_transfer` has seen the copy through. (2) The lane keeps its stream.
         let copied = unsafe { driver.memcpy_htod_async(from, to, bytes, stream) };
-        self.synchronize()?;
-        Ok(copied?)
+        self.finish_transfer(copied)
     }
 
     /// Copies a buffer out, after everything enqueued so far, replays included. Waits until it has.
@@ -86,7 +89,7 @@ impl<S: State> Stream<S> {
     where
         S: Resting,
     {
-        let mut destination = vec![T::zeroed(); source.len()];
+        let mut destination = bytemuck::zeroed_vec(source.len());
         self.read_into(source, &mut destination)?;
         Ok(destination)
     }
@@ -102,12 +105,11 @@ impl<S: State> Stream<S> {
         self.check_transfer(source.len(), destination.len(), source)?;
         let (driver, stream) = (self.core.lane.driver(), self.core.lane.handle());
         let (from, to, bytes) = (source.device_ptr(), destination.as_mut_ptr().cast(), source.size_bytes());
-        // SAFETY: (1) both are of this length; the buffer is in flight, and the slice is borrowed until the drain below
-        // has returned. Should that fail, the device has faulted and runs nothing more. (2) It is borrowed mutably, so
-        // nobody reads it. (3) The lane keeps its stream.
+        // SAFETY: (1) both are of this length; the buffer is in flight, and the slice is borrowed until
+        // `finish_transfer` has seen the copy through. (2) It is borrowed mutably, so nobody reads it. (3) The lane keeps its
+        // stream.
         let copied = unsafe { driver.memcpy_dtoh_async(from, to, bytes, stream) };
-        self.synchronize()?;
-        Ok(copied?)
+        self.finish_transfer(copied)
     }
 
     /// Sets what later captures on this stream take; the default is [`CapturePolicy::new`].
@@ -126,14 +128,28 @@ impl<S: State> Stream<S> {
         destination_len: usize,
         buffer: &Buffer<T>,
     ) -> Result<(), Error> {
-        self.core.lane.check()?;
-        if source_len != destination_len {
-            return Err(Misuse::LengthMismatch { source_len, destination_len }.into());
-        }
-        if !self.device().same_context(buffer.device()) {
-            return Err(Misuse::WrongContext { what: "buffer" }.into());
-        }
-        self.core.in_flight.retained(&self.core.lane)?.share(buffer.allocation());
+        let Core { lane, in_flight, .. } = &mut self.core;
+        lane.check()?;
+        Misuse::check_lengths(source_len, destination_len)?;
+        lane.check_context(buffer.device(), "buffer")?;
+        in_flight.make_room(lane)?;
+        in_flight.retained().share(buffer.allocation());
         Ok(())
+    }
+
+    /// Waits until a copy from or to borrowed memory has finished with it, whatever `copied` says of the call itself.
+    ///
+    /// A borrow cannot be kept for good, as other memory is when a drain fails. From and to pageable memory a copy has finished
+    /// when its call returns (D12). For memory that the caller has page-locked the drain shows it; if that fails it is made
+    /// again, because a device fault sticks (D13): a drain that fails twice says that the context is lost, and a lost context
+    /// runs nothing more.
+    fn finish_transfer(&mut self, copied: Result<(), DriverError>) -> Result<(), Error> {
+        let drained = self.core.drain();
+        if drained.is_err() {
+            // What it says is what the first one has said, or that all is well by now; the first is what is reported.
+            let _ = self.core.lane.drain();
+        }
+        copied?;
+        Ok(drained?)
     }
 }

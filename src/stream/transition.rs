@@ -57,22 +57,27 @@ pub(super) mod sealed {
     use super::{Capturing, Idle, Instantiated, Mode, Published, State};
     use crate::error::{Error, Rejected};
     use crate::runtime::Publication;
+    use crate::seal::OnlyForDacapo;
 
     pub trait Begin: State {
-        fn begin<M: Mode>(stream: Stream<Self>) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>>;
+        fn begin<M: Mode>(
+            stream: Stream<Self>,
+            _: OnlyForDacapo,
+        ) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>>;
     }
 
     pub trait End: State {
-        fn end(stream: Stream<Self>) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>>;
-        fn fail(stream: Stream<Self>, body: Error) -> Rejected<Stream<Idle>>;
+        fn end(stream: Stream<Self>, _: OnlyForDacapo) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>>;
+        fn fail(stream: Stream<Self>, body: Error, _: OnlyForDacapo) -> Rejected<Stream<Idle>>;
     }
 
     pub trait Publish: State {
-        fn publish(stream: Stream<Self>) -> Result<Stream<Published>, Rejected<Stream<Instantiated>>>;
+        fn publish(stream: Stream<Self>, _: OnlyForDacapo)
+        -> Result<Stream<Published>, Rejected<Stream<Instantiated>>>;
     }
 
     pub trait HasPublished: State {
-        fn publication(data: &Self::Data) -> &Publication;
-        fn reset(stream: Stream<Self>) -> Result<Stream<Idle>, Rejected<Stream<Idle>>>;
+        fn publication(data: &Self::Data, _: OnlyForDacapo) -> &Publication;
+        fn reset(stream: Stream<Self>, _: OnlyForDacapo) -> Result<Stream<Idle>, Rejected<Stream<Idle>>>;
     }
 }

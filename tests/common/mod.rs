@@ -44,6 +44,12 @@ impl Rig {
         self.sim
     }
 
+    /// The cudarc context of the device.
+    pub(crate) fn context(&self) -> &std::sync::Arc<dacapo::cudarc::driver::CudaContext> {
+        // SAFETY: each test uses the slices that it makes on one stream, or drains in between.
+        unsafe { self.device.context() }
+    }
+
     pub(crate) fn stream(&self) -> Stream<Idle> {
         self.device.stream().expect("a stream")
     }
