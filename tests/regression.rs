@@ -45,7 +45,7 @@ fn a_failed_drain_in_a_drop_is_reported_later() {
         drop(published);
         let error = rig.device.stream().unwrap_err();
         assert_eq!(error.to_string(), "an earlier drop failed: cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED (719)");
-        rig.stream();
+        drop(rig.stream());
         sim.reset();
     });
 }
@@ -63,7 +63,7 @@ fn two_parked_errors_are_both_reported() {
         let code = |error: Error| error.code().map(DriverCode::number);
         assert_eq!(code(rig.device.stream().unwrap_err()), Some(999));
         assert_eq!(code(rig.device.stream().unwrap_err()), Some(1));
-        rig.stream();
+        drop(rig.stream());
     });
 }
 
