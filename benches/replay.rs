@@ -1,17 +1,18 @@
 //! What does a replay cost the host, over the bare driver call?
 //!
-//! `cargo bench --bench replay`, or with `-- --rounds N`. Launches a graph of one small kernel in three ways, side by side in one
-//! run: `cuGraphLaunch` itself, cudarc's `CudaGraph::launch`, and `Replayer::replay`.
+//! `cargo bench --bench replay`, or with `-- --rounds N`. Launches graphs of one small kernel through cudarc's `CudaGraph::launch` and
+//! through `Replayer::replay`, and each of them through `cuGraphLaunch` itself as well, side by side in one run.
 //!
-//! To the driver it matters by tens of nanoseconds which stream and which executable it is, and when they were made. So each way
-//! has many, made in an order that rotates; the ways take turns launch by launch, in an order that rotates too; and each launch is
-//! timed by itself. Printed are the medians, and the median of each way's differences to the bare call of the same turn. (The
-//! clock's own cost is in every figure alike.)
+//! The same executable is launched both ways, turn and turn about, because which one it is matters to the driver by tens of
+//! nanoseconds. Each launch is timed by itself; printed are the median of the bare call, and the median of what the wrapper adds
+//! to it in the same turn: once over one graph again and again, and once over many in turn, so that the caches are cold. (The
+//! clock's own cost is in both alike, so not in the difference.)
 
 use std::any::Any;
 use std::env;
 use std::error::Error;
 use std::ffi::{CString, c_void};
+use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,18 +24,21 @@ use dacapo::{Buffer, Device, Enqueue, Replayer, ThreadLocal};
 mod common;
 
 const PTX: &str = include_str!("../kernels/basic.ptx");
-/// Streams and executables of each way.
-const EACH: usize = 18;
-/// Turns between two drains: three launches each, well below the depth at which the driver blocks (about 1,000).
-const TURNS: usize = 6 * EACH;
+/// Graphs of each kind, where there are many.
+const MANY: usize = 24;
+/// Turns between two drains: two launches each, well below the depth at which the driver blocks (about 1,000).
+const TURNS: usize = 10 * MANY;
 /// Rounds before the clock counts.
 const WARM_UP: usize = 20;
 
-const WAYS: [&str; 3] = ["cuGraphLaunch", "cudarc CudaGraph::launch", "dacapo Replayer::replay"];
+/// One launch on a stream of its own, recorded and instantiated.
+struct Graph {
+    executable: sys::CUgraphExec,
+    stream: sys::CUstream,
+    wrapper: Wrapper,
+}
 
-/// One launch on a stream of its own, recorded and instantiated, to be launched in one of the ways.
-enum Graph {
-    Bare(sys::CUgraphExec, sys::CUstream),
+enum Wrapper {
     Cudarc(CudaGraph),
     Dacapo(Replayer),
 }
@@ -53,72 +57,103 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = unsafe { device.context() };
     context.bind_to_thread()?;
     let store = load_store()?;
-    let (mut graphs, mut owners) = ([const { Vec::new() }; 3], Vec::new());
-    for round in 0..EACH {
-        for way in (0..3).map(|way| (way + round) % 3) {
-            let (graph, owner) = Graph::new(way, &device, context, store, &word)?;
-            graphs[way].push(graph);
-            owners.push(owner);
+    let record = |stream: &Arc<CudaStream>| launch(store, &word, stream);
+    let (mut cudarc, mut dacapo, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..MANY {
+        for (graphs, graph) in
+            [(&mut cudarc, with_cudarc(context, record)?), (&mut dacapo, with_dacapo(&device, &word, record)?)]
+        {
+            graphs.push(graph.0);
+            owners.push(graph.1);
         }
-    }
-
-    let mut nanos = [const { Vec::new() }; 3];
-    for round in 0..rounds + WARM_UP {
-        for turn in 0..TURNS {
-            for way in (0..3).map(|way| (way + turn) % 3) {
-                let spent = time(&graphs[way][turn / 3 % EACH])?;
-                if round >= WARM_UP {
-                    nanos[way].push(spent);
-                }
-            }
-        }
-        context.synchronize()?;
     }
 
     println!("host time per launch, medians of {} launches each:", rounds * TURNS);
-    for (name, way) in WAYS.iter().zip(&nanos) {
-        let differences = way.iter().zip(&nanos[0]).map(|(way, bare)| way - bare).collect();
-        println!("{name:<26} {:7.0} ns  {:+5.0} ns", median(way.clone()), median(differences));
+    for (case, count) in [("one graph", 1), ("many graphs", MANY)] {
+        for (name, graphs) in [("cudarc CudaGraph::launch", &cudarc), ("dacapo Replayer::replay", &dacapo)] {
+            let (bare, added) = compare(&graphs[..count], rounds, || Ok(context.synchronize()?))?;
+            println!("{case:<12} cuGraphLaunch {bare:6.0} ns   {name:<25} {added:+5.0} ns");
+        }
     }
-    drop((graphs, owners));
+    drop((cudarc, dacapo, owners));
     Ok(())
 }
 
+/// The median of the bare call, and the median of what the wrapper adds to it.
+fn compare(
+    graphs: &[Graph],
+    rounds: usize,
+    drain: impl Fn() -> Result<(), Box<dyn Error>>,
+) -> Result<(f64, f64), Box<dyn Error>> {
+    let (mut bare, mut added) = (Vec::new(), Vec::new());
+    for round in 0..rounds + WARM_UP {
+        for turn in 0..TURNS {
+            let graph = &graphs[turn % graphs.len()];
+            // Who comes first alternates, from one pass over the graphs to the next.
+            let (without, with) = if (turn / graphs.len()).is_multiple_of(2) {
+                (time(|| graph.launch_bare())?, time(|| graph.launch_wrapped())?)
+            } else {
+                let with = time(|| graph.launch_wrapped())?;
+                (time(|| graph.launch_bare())?, with)
+            };
+            if round >= WARM_UP {
+                bare.push(without);
+                added.push(with - without);
+            }
+        }
+        drain()?;
+    }
+    Ok((median(bare), median(added)))
+}
+
 impl Graph {
-    fn new(
-        way: usize,
-        device: &Device,
-        context: &Arc<CudaContext>,
-        store: sys::CUfunction,
-        word: &Buffer<u32>,
-    ) -> Result<(Self, Owner), Box<dyn Error>> {
-        let record = |stream: &Arc<CudaStream>| launch(store, word, stream);
-        if way == 2 {
-            let captured = device.stream()?.capture(ThreadLocal, |c| {
-                c.retain(word.clone());
-                // SAFETY: the word is retained, and the module is never unloaded.
-                unsafe { c.raw(record) }
-            })?;
-            let published = captured.publish()?;
-            return Ok((Self::Dacapo(published.replayer()), Box::new(published)));
-        }
-        let stream = context.new_stream()?;
-        let graph = captured_by_cudarc(&stream, record)?;
-        if way == 1 {
-            return Ok((Self::Cudarc(graph), Box::new(())));
-        }
-        Ok((Self::Bare(graph.cu_graph_exec(), stream.cu_stream()), Box::new((graph, stream))))
+    fn launch_bare(&self) -> bool {
+        // SAFETY: the owner keeps both alive, and this is the only thread.
+        unsafe { sys::cuGraphLaunch(self.executable, self.stream).result() }.is_ok()
     }
 
-    /// Launches once; `false` if the driver refuses.
-    fn launch(&self) -> bool {
-        match self {
-            // SAFETY: the owner keeps both alive, and this is the only thread.
-            Self::Bare(executable, stream) => unsafe { sys::cuGraphLaunch(*executable, *stream).result() }.is_ok(),
-            Self::Cudarc(graph) => graph.launch().is_ok(),
-            Self::Dacapo(replayer) => replayer.replay().is_ok(),
+    fn launch_wrapped(&self) -> bool {
+        match &self.wrapper {
+            Wrapper::Cudarc(graph) => graph.launch().is_ok(),
+            Wrapper::Dacapo(replayer) => replayer.replay().is_ok(),
         }
     }
+}
+
+fn with_cudarc(
+    context: &Arc<CudaContext>,
+    record: impl Fn(&Arc<CudaStream>) -> Result<(), DriverError>,
+) -> Result<(Graph, Owner), Box<dyn Error>> {
+    let stream = context.new_stream()?;
+    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+    record(&stream)?;
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?.ok_or("nothing was captured")?;
+    // As dacapo does, so that the first launch is like the others.
+    graph.upload()?;
+    let (executable, handle) = (graph.cu_graph_exec(), stream.cu_stream());
+    Ok((Graph { executable, stream: handle, wrapper: Wrapper::Cudarc(graph) }, Box::new(stream)))
+}
+
+fn with_dacapo(
+    device: &Device,
+    word: &Buffer<u32>,
+    record: impl Fn(&Arc<CudaStream>) -> Result<(), DriverError>,
+) -> Result<(Graph, Owner), Box<dyn Error>> {
+    let mut handle = ptr::null_mut();
+    let captured = device.stream()?.capture(ThreadLocal, |c| {
+        c.retain(word.clone());
+        let record = |stream: &Arc<CudaStream>| {
+            handle = stream.cu_stream();
+            record(stream)
+        };
+        // SAFETY: the word is retained, and the module is never unloaded. The handle is used while the stream lives, to launch.
+        unsafe { c.raw(record) }
+    })?;
+    let published = captured.publish()?;
+    // SAFETY: launched only, by this thread alone, while the stream lives.
+    let executable = unsafe { published.cu_graph_exec() };
+    let wrapper = Wrapper::Dacapo(published.replayer());
+    Ok((Graph { executable, stream: handle, wrapper }, Box::new(published)))
 }
 
 fn rounds() -> Result<usize, Box<dyn Error>> {
@@ -127,9 +162,9 @@ fn rounds() -> Result<usize, Box<dyn Error>> {
 }
 
 /// Nanoseconds of one launch.
-fn time(graph: &Graph) -> Result<f64, Box<dyn Error>> {
+fn time(launch: impl Fn() -> bool) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
-    let taken = graph.launch();
+    let taken = launch();
     let spent = start.elapsed();
     if taken { Ok(spent.as_nanos() as f64) } else { Err("a launch was refused".into()) }
 }
@@ -153,16 +188,4 @@ fn launch(store: sys::CUfunction, word: &Buffer<u32>, stream: &Arc<CudaStream>) 
     let mut arguments: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut value).cast()];
     // SAFETY: live arguments of the kernel's types; the word outlives what is launched here.
     unsafe { result::launch_kernel(store, (1, 1, 1), (1, 1, 1), 0, stream.cu_stream(), &mut arguments) }
-}
-
-fn captured_by_cudarc(
-    stream: &Arc<CudaStream>,
-    record: impl Fn(&Arc<CudaStream>) -> Result<(), DriverError>,
-) -> Result<CudaGraph, Box<dyn Error>> {
-    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-    record(stream)?;
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?.ok_or("nothing was captured")?;
-    // As dacapo does, so that the first launch is like the others.
-    graph.upload()?;
-    Ok(graph)
 }

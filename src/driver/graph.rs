@@ -26,6 +26,12 @@ pub(crate) struct ExecutableHandle(pub(super) CUgraphExec);
 // SAFETY: as for `GraphHandle`.
 unsafe impl Send for ExecutableHandle {}
 
+impl ExecutableHandle {
+    pub(crate) fn raw(self) -> CUgraphExec {
+        self.0
+    }
+}
+
 /// `cuGraphLaunch` for one stream, with everything at hand that the call needs.
 #[derive(Clone, Copy)]
 pub(crate) struct GraphLauncher {

@@ -1,5 +1,7 @@
 //! `Stream<Published>`: the graph may be replayed, from any thread.
 
+use cudarc::driver::sys::CUgraphExec;
+
 use super::Stream;
 use super::transition::{HasPublished, sealed};
 use crate::error::{Error, Rejected};
@@ -84,6 +86,19 @@ impl Stream<Published> {
     #[must_use]
     pub fn census(&self) -> &Census {
         self.data.captured.census()
+    }
+
+    /// The executable, for calls of the driver that this crate has no wrapper for.
+    ///
+    /// # Safety
+    /// 1. It is not destroyed, and not used once the stream has been reset or dropped.
+    /// 2. The driver does not synchronise executables (D8): while it is used, nobody replays it.
+    /// 3. What is launched or changed through it keeps to what the graph retains: an address that is put into a node outlives
+    ///    the graph.
+    #[expect(unsafe_code, reason = "lends what the driver does not guard")]
+    #[must_use]
+    pub unsafe fn cu_graph_exec(&self) -> CUgraphExec {
+        self.data.captured.executable().raw()
     }
 
     /// What the publication is called.
