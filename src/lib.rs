@@ -41,6 +41,8 @@
 //! it. [`manual`] holds the longer texts.
 
 #![deny(unsafe_code)]
+// A link says where it leads, so that it holds whatever the file imports.
+#![allow(rustdoc::redundant_explicit_links)]
 #![deny(clippy::disallowed_types, clippy::multiple_unsafe_ops_per_block)]
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -28,7 +28,7 @@ impl Device {
     /// Creates a stream, non-blocking: the legacy default stream leaves it alone.
     ///
     /// # Errors
-    /// [`Parked`](crate::Parked), [`DriverError`].
+    /// [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
     ///
     /// # References
     /// [cuStreamCreate](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
@@ -89,7 +89,7 @@ impl<S: State> Stream<S> {
     ///
     /// # Errors
     /// Still `Idle`, with: [`Parked`](crate::Parked); [`Misuse::EventTracking`] if somebody has turned tracking on;
-    /// [`Misuse::AlreadyCapturing`] if other code is capturing on the stream; [`DriverError`] if
+    /// [`Misuse::AlreadyCapturing`] if other code is capturing on the stream; [`DriverError`](crate::DriverError) if
     /// earlier work has faulted or the driver refuses; [`Poisoned`](crate::Poisoned).
     ///
     /// # References

@@ -44,7 +44,7 @@ impl<S: State> Stream<S> {
     /// Launches the published graph once, as [`Replayer::replay`] does.
     ///
     /// # Errors
-    /// [`DriverError`] if the driver refuses the launch; nothing was enqueued then.
+    /// [`DriverError`](crate::DriverError) if the driver refuses the launch; nothing was enqueued then.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn replay(&self) -> Result<(), Error>
