@@ -13,7 +13,7 @@ use crate::sync::{Arc, Mutex};
 /// A GPU, and the context on it that everything here works in. Cheap to clone.
 ///
 /// It is a cudarc [`CudaContext`] with event tracking off: with tracking on, cudarc waits inside a capture on events
-/// that were recorded outside, which invalidates the capture (trace `cudarc.lifecycle.tracking_on.*`).
+/// that were recorded outside, which invalidates the capture (D16 in [`manual::safety`](crate::manual::safety)).
 ///
 /// # Dropping
 /// Drops one reference. The context goes when the last buffer, module, stream and clone is gone.

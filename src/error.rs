@@ -20,7 +20,9 @@ use std::fmt;
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// Any error of this crate.
-#[derive(Debug, thiserror::Error)]
+///
+/// Its `Debug` is its `Display`, so that a `main` that returns it, and an `unwrap`, say what a user can read.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A driver call failed.
@@ -91,6 +93,12 @@ impl Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl From<CaptureFailure> for Error {
     fn from(failure: CaptureFailure) -> Self {
         Self::Capture(Box::new(failure))
@@ -140,7 +148,7 @@ impl<T> Rejected<T> {
 
 impl<T> fmt::Debug for Rejected<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rejected").field("error", self.error()).finish_non_exhaustive()
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -215,6 +223,12 @@ impl DriverCode {
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
+    }
+}
+
+impl fmt::Display for DriverCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -403,6 +417,14 @@ pub enum Misuse {
     /// Text that is no PTX: what the driver tells it by is missing.
     #[error("not PTX: the text does not begin with a .version directive")]
     NotPtx,
+    /// A module has no kernel of this name.
+    #[error("the module has no kernel {kernel}{known}")]
+    NoSuchKernel {
+        /// The name that was asked for.
+        kernel: Box<str>,
+        /// The names that the module has, as far as its PTX tells.
+        known: KnownKernels,
+    },
     /// A launch with a grid or block dimension of zero.
     #[error("a launch of kernel {kernel} with a dimension of zero: grid {grid:?}, block {block:?}")]
     EmptyLaunch {
@@ -455,6 +477,31 @@ pub enum Misuse {
     GenerationsExhausted,
 }
 
+/// The names of a module's kernels, sorted; none if the module came from a cubin, which does not say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownKernels(pub(crate) Box<[Box<str>]>);
+
+impl KnownKernels {
+    /// The names.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|name| &**name)
+    }
+}
+
+impl fmt::Display for KnownKernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 12;
+        for (position, name) in self.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{name}", if position == 0 { " (it has " } else { ", " })?;
+        }
+        match self.0.len() {
+            0 => Ok(()),
+            count if count > SHOWN => write!(f, " and {} more)", count - SHOWN),
+            _ => f.write_str(")"),
+        }
+    }
+}
+
 impl Misuse {
     /// Whether the two sides of a copy are of one length.
     pub(crate) fn check_lengths(source_len: usize, destination_len: usize) -> Result<(), Self> {
@@ -474,10 +521,10 @@ pub struct Stale {
 
 impl fmt::Display for Stale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "generation {} is not published any more: ", self.held)?;
+        write!(f, "the graph of this replayer (generation {}) was reset or dropped: ", self.held)?;
         match self.current {
-            Some(current) => write!(f, "generation {current} is"),
-            None => f.write_str("nothing is"),
+            Some(current) => write!(f, "take a new replayer, of generation {current}"),
+            None => f.write_str("nothing is published in its place"),
         }
     }
 }

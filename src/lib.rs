@@ -66,8 +66,8 @@ pub use bytemuck::{Pod, Zeroable};
 pub use cudarc;
 pub use device::Device;
 pub use error::{
-    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Misuse, Parked, Poisoned, Refusal, Rejected, Stale,
-    Unavailable,
+    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, KnownKernels, Misuse, Parked, Poisoned, Refusal,
+    Rejected, Stale, Unavailable,
 };
 pub use graph::{Census, NodeKind};
 pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};

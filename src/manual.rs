@@ -16,6 +16,10 @@ pub mod safety {}
 #[doc = include_str!("../docs/misuse.md")]
 pub mod misuse {}
 
+/// The simulated driver: how to install it, what a test can ask of it, and how faithful it is.
+#[doc = include_str!("../docs/simulator.md")]
+pub mod simulator {}
+
 /// How the crate is tested, on what, and with what result.
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing {}

@@ -19,7 +19,7 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 /// replay, so a borrowed slice would not do. Work that is enqueued or recorded with it owns it too.
 ///
 /// A device may write here at any moment, on behalf of any thread that replays. So there is no `&[T]` to be had:
-/// [`write`](Self::write) and [`read`](Self::read) copy, word by word, and are sound at any time. Whether the bytes are
+/// [`write`](Self::write) and [`read_into`](Self::read_into) copy, word by word, and are sound at any time. Whether the bytes are
 /// the ones you want is a matter of order: synchronise first. A copy that races with the device may be torn.
 ///
 /// # Dropping
@@ -122,7 +122,7 @@ impl<T: Pod> Pinned<T> {
     ///
     /// # Errors
     /// [`Misuse::LengthMismatch`] unless `destination` is as long as the memory.
-    pub fn read(&self, destination: &mut [T]) -> Result<(), Error> {
+    pub fn read_into(&self, destination: &mut [T]) -> Result<(), Error> {
         Misuse::check_lengths(self.len, destination.len())?;
         let bytes = bytemuck::cast_slice_mut(destination).chunks_mut(size_of::<u64>());
         for (word, bytes) in self.block.words().iter().zip(bytes) {
@@ -139,7 +139,7 @@ impl<T: Pod> Pinned<T> {
     pub fn to_vec(&self) -> Vec<T> {
         let mut vec = bytemuck::zeroed_vec(self.len);
         // The lengths are the same by construction.
-        let _ = self.read(&mut vec);
+        let _ = self.read_into(&mut vec);
         vec
     }
 }
@@ -190,7 +190,7 @@ impl<T> fmt::Debug for Pinned<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the host side of a copy that is enqueued or recorded",
     label = "borrowed memory may be gone by the time the copy runs",
-    note = "a graph copies at every replay: use a `Pinned` from `Device::pinned`, and `Pinned::write` or `Pinned::read` it",
+    note = "a graph copies at every replay: use a `Pinned` from `Device::pinned`, and `Pinned::write` or `Pinned::read_into` it",
     note = "on a stream that is not capturing, `Stream::write` and `Stream::read` copy a slice at once"
 )]
 pub trait HostMemory<T: Pod>: sealed::HostMemory<T> {}

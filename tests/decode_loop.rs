@@ -1,16 +1,23 @@
 //! The main job, as a user runs it.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// The example, which `cargo test` builds too; also beside this binary, where both have been packed for another machine.
-fn decode_loop(arguments: &[&str]) -> Output {
+fn command(arguments: &[&str]) -> Command {
     let here = std::env::current_exe().unwrap();
     let folder = here.parent().unwrap();
     let places: [PathBuf; 2] = [folder.join("../examples/decode_loop"), folder.join("decode_loop.example")];
     let example = places.iter().find(|path| path.exists()).expect("decode_loop is built");
     let driver = std::env::var("DACAPO_DRIVER").unwrap_or_else(|_| "sim".into());
-    Command::new(example).args(arguments).env("DACAPO_DRIVER", driver).stdin(Stdio::null()).output().unwrap()
+    let mut command = Command::new(example);
+    command.args(arguments).env("DACAPO_DRIVER", driver);
+    command
+}
+
+fn decode_loop(arguments: &[&str]) -> Output {
+    command(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 fn text(output: &[u8]) -> String {
@@ -49,11 +56,31 @@ fn the_tokens_are_the_same_on_every_driver() {
 const TOKENS: &[u8; 16] = b"ccc\xf4*e*\xbbe*\xbbeee\xb0\xb0";
 
 #[test]
+fn a_prompt_may_come_in_on_standard_input() {
+    let decode = |input: &[u8]| {
+        let mut child = command(&["--tokens", "2"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(input).unwrap();
+        // An open pipe in which nothing comes does not hold it up; one in which something has come is read to its end.
+        let held = Some(pipe).filter(|_| input.is_empty());
+        let output = child.wait_with_output().unwrap();
+        drop(held);
+        assert!(output.status.success());
+        text(&output.stdout)
+    };
+    assert!(decode(b"tutti").contains("prompt:            tutti"));
+    assert!(decode(b"").contains("prompt:            Da capo al fine: "));
+}
+
+#[test]
 fn what_cannot_be_done_is_said_clearly() {
     fails_with(&["--tokens", "0"], "--tokens is 0");
     fails_with(&["--prompt", ""], "the prompt is empty");
-    fails_with(&["--prompt", &"x".repeat(257)], "the prompt is too long: the context holds 256 bytes");
+    fails_with(
+        &["--prompt", &"x".repeat(257)],
+        "the prompt is too long: the context holds 256 bytes, this is more than 256",
+    );
     fails_with(&["--prompt", "abc", "--tokens", "254"], "the context has room for 253");
-    fails_with(&["--driver", "vulkan"], "no driver called \"vulkan\"");
+    fails_with(&["--driver", "vulkan"], "invalid value 'vulkan'");
     fails_with(&["--tokens", "many"], "invalid value");
 }

@@ -3,28 +3,8 @@
 
 mod common;
 
-use std::env;
-use std::process::Command;
-
-use common::on_device;
+use common::{in_a_child, on_device};
 use dacapo::{DriverCode, Enqueue, Error, LaunchConfig, ThreadLocal};
-
-fn in_a_child(name: &str, body: impl FnOnce()) {
-    if env::var_os("DACAPO_TEST_CHILD").is_some() {
-        return body();
-    }
-    let child = Command::new(env::current_exe().unwrap())
-        .args([name, "--exact", "--test-threads=1"])
-        .env("DACAPO_TEST_CHILD", "1")
-        .output()
-        .unwrap();
-    assert!(
-        child.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&child.stdout),
-        String::from_utf8_lossy(&child.stderr)
-    );
-}
 
 #[test]
 fn a_trap_in_a_graph_shows_at_the_drain_and_nothing_is_released() {

@@ -66,7 +66,7 @@ fn lengths_that_differ_are_typed_errors() {
         assert_eq!(misuse(stream.write(&[1, 2, 3], &four)), three_into_four);
         assert_eq!(misuse(stream.read_into(&four, &mut [0; 3])), four_into_three);
         assert_eq!(misuse(pinned.write(&[1, 2, 3, 4])), four_into_three);
-        assert_eq!(misuse(pinned.read(&mut [0; 4])), three_into_four);
+        assert_eq!(misuse(pinned.read_into(&mut [0; 4])), three_into_four);
     });
 }
 

@@ -75,7 +75,10 @@ fn a_stale_replayer_is_refused_and_launches_nothing() {
         assert_ne!(published.token(), token);
         assert_eq!(refused(first.replay()), (1, Some(2)));
         let message = first.replay().unwrap_err().to_string();
-        assert_eq!(message, "generation 1 is not published any more: generation 2 is");
+        assert_eq!(
+            message,
+            "the graph of this replayer (generation 1) was reset or dropped: take a new replayer, of generation 2"
+        );
         published.replay().unwrap();
         assert_eq!(published.read(&counter).unwrap(), [1]);
         drop(published);

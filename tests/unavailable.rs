@@ -1,28 +1,12 @@
 //! No driver, no device, a wrong ordinal: typed errors, never a panic. This binary never installs the simulator in its own
 //! process; what needs one runs in a child.
 
+mod common;
+
 use std::env;
-use std::process::Command;
 
+use common::in_a_child;
 use dacapo::{Device, Error, Unavailable};
-
-/// Runs the test of this name in a process of its own, with `DACAPO_TEST_CHILD` set.
-fn in_a_child(name: &str, body: impl FnOnce()) {
-    if env::var_os("DACAPO_TEST_CHILD").is_some() {
-        return body();
-    }
-    let child = Command::new(env::current_exe().unwrap())
-        .args([name, "--exact", "--test-threads=1"])
-        .env("DACAPO_TEST_CHILD", "1")
-        .output()
-        .unwrap();
-    assert!(
-        child.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&child.stdout),
-        String::from_utf8_lossy(&child.stderr)
-    );
-}
 
 #[test]
 fn without_a_driver_everything_is_a_typed_error() {

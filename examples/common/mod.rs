@@ -9,6 +9,9 @@ use dacapo::{Device, Unavailable};
 /// The environment variable that names the driver: `auto` (the default), `cuda` or `sim`.
 pub(crate) const VARIABLE: &str = "DACAPO_DRIVER";
 
+/// What [`choose_driver`] calls the simulated driver.
+pub(crate) const SIMULATED: &str = "simulated driver";
+
 /// Readies the driver called `choice` and says which one it is.
 ///
 /// `cuda` is the driver of this machine, `sim` the simulated one. `auto` is the driver of this machine if it has a device,
@@ -18,12 +21,12 @@ pub(crate) fn choose_driver(choice: &str) -> Result<&'static str, Box<dyn Error>
     match choice {
         "sim" => {
             dacapo_sim::install()?;
-            Ok("simulated driver")
+            Ok(SIMULATED)
         }
-        "cuda" => {
-            Device::count()?;
-            Ok("CUDA driver")
-        }
+        "cuda" => match Device::count() {
+            Ok(_) => Ok("CUDA driver"),
+            Err(error) => Err(format!("{error} (DACAPO_DRIVER=sim runs on the simulated driver)").into()),
+        },
         "auto" if choice_from_environment() == "sim" => choose_driver("sim"),
         "auto" => match Device::count() {
             Ok(_) => Ok("CUDA driver"),

@@ -1,12 +1,14 @@
 //! How much does replay save in a decode loop of many small kernels?
 //!
 //! `cargo run --release --example decode_loop`, or with `-- --prompt TEXT --tokens N --driver auto|cuda|sim --json`. Decodes
-//! with a small transformer (weights from a seed, so the text is noise), first eagerly, then by replaying one captured
+//! with a small transformer (weights made up from a seed, so the text is noise), first eagerly, then by replaying one captured
 //! step, and checks that both give the same tokens.
 
 use std::error::Error;
-use std::io::{IsTerminal, Read, stderr, stdin};
+use std::io::{self, IsTerminal, Read, Write, stderr, stdin, stdout};
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -25,7 +27,8 @@ const SEED: u64 = 1;
 /// Decode with one captured step, replayed for every token.
 #[derive(Parser)]
 struct Options {
-    /// The text to continue; without it standard input, if something is piped in there.
+    /// The text to continue; `-` reads it from standard input. Without this option standard input is read if something comes
+    /// in there within a second, and a built-in text is taken otherwise.
     #[arg(long)]
     prompt: Option<String>,
 
@@ -34,7 +37,7 @@ struct Options {
     tokens: usize,
 
     /// The driver to run on: auto, cuda or sim.
-    #[arg(long, default_value_t = common::choice_from_environment())]
+    #[arg(long, default_value_t = common::choice_from_environment(), value_parser = ["auto", "cuda", "sim"])]
     driver: String,
 
     /// Print one line of JSON instead of text.
@@ -78,23 +81,39 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let device = Device::open(0)?;
     let report = decode(driver, &device, &prompt, options.tokens)?;
     if options.json {
-        println!("{}", report.to_json());
+        writeln!(stdout(), "{}", report.to_json(&prompt))?;
     } else {
-        report.print(&prompt);
+        report.write(&mut stdout(), &prompt)?;
     }
     report.check()
 }
 
 fn prompt(options: &Options) -> Result<Vec<u8>, Box<dyn Error>> {
-    if let Some(prompt) = &options.prompt {
-        return Ok(prompt.clone().into_bytes());
+    match options.prompt.as_deref() {
+        Some("-") => Ok(standard_input().recv()??),
+        Some(prompt) => Ok(prompt.into()),
+        None if stdin().is_terminal() => Ok(DEFAULT_PROMPT.into()),
+        None => match standard_input().recv_timeout(Duration::from_secs(1)) {
+            Ok(read) => Ok(Some(read?).filter(|prompt| !prompt.is_empty()).unwrap_or_else(|| DEFAULT_PROMPT.into())),
+            Err(_) => {
+                eprintln!("decode_loop: nothing came in on standard input; taking the built-in prompt");
+                Ok(DEFAULT_PROMPT.into())
+            }
+        },
     }
-    let mut prompt = Vec::new();
-    if !stdin().is_terminal() {
+}
+
+/// Reads standard input to its end on another thread, so that whoever waits for it can stop waiting.
+fn standard_input() -> Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut prompt = Vec::new();
         // One byte more than fits is enough to know that it does not.
-        stdin().take(CONTEXT as u64 + 1).read_to_end(&mut prompt)?;
-    }
-    Ok(if prompt.is_empty() { DEFAULT_PROMPT.into() } else { prompt })
+        let read = stdin().take(CONTEXT as u64 + 1).read_to_end(&mut prompt);
+        // Nobody listens any more if the wait is over.
+        let _ = sender.send(read.map(|_| prompt));
+    });
+    receiver
 }
 
 fn check_lengths(prompt: &[u8], tokens: usize) -> Result<(), Box<dyn Error>> {
@@ -110,7 +129,11 @@ fn check_lengths(prompt: &[u8], tokens: usize) -> Result<(), Box<dyn Error>> {
             Err(format!("{tokens} tokens after a prompt of {} bytes: the context has room for {room}", prompt.len())
                 .into())
         }
-        None => Err(format!("the prompt is too long: the context holds {CONTEXT} bytes").into()),
+        None => {
+            let given =
+                if prompt.len() == CONTEXT + 1 { format!("more than {CONTEXT}") } else { prompt.len().to_string() };
+            Err(format!("the prompt is too long: the context holds {CONTEXT} bytes, this is {given}").into())
+        }
     }
 }
 
@@ -192,28 +215,33 @@ impl Report {
         Ok(())
     }
 
-    fn print(&self, prompt: &[u8]) {
+    fn write(&self, out: &mut impl Write, prompt: &[u8]) -> io::Result<()> {
         let (eager, replayed) = (micros(self.eager.per_step), micros(self.replayed.per_step));
-        println!("driver:            {} on {}", self.driver, self.device);
-        println!("prompt:            {}", prompt.escape_ascii());
-        println!("decoded:           {}", self.replayed.tokens.escape_ascii());
-        println!("kernels per token: {} ({})", self.kernels, self.nodes);
-        println!("eager:             {eager:.1} µs per token");
-        println!("replayed:          {replayed:.1} µs per token ({:.2} times as fast)", eager / replayed);
-        println!("captures, replays: 1, {}", self.replays);
-        println!(
-            "device counter:    {} steps ({} eager, {} replayed)",
-            self.counted, self.eager.steps, self.replayed.steps
-        );
-        if self.check().is_ok() {
-            println!("ok: {} tokens, eager == replay", self.replayed.tokens.len());
+        let (given, decoded) = (prompt.len(), self.replayed.tokens.len());
+        writeln!(out, "driver:            {} on {}", self.driver, self.device)?;
+        writeln!(out, "prompt:            {}", prompt.escape_ascii())?;
+        writeln!(out, "decoded:           {} (noise: the weights are made up)", self.replayed.tokens.escape_ascii())?;
+        writeln!(out, "kernels per token: {} ({})", self.kernels, self.nodes)?;
+        writeln!(out, "eager:             {eager:.1} µs per token")?;
+        writeln!(out, "replayed:          {replayed:.1} µs per token ({:.2} times as fast)", eager / replayed)?;
+        if self.driver == common::SIMULATED {
+            writeln!(out, "                   (simulated: these times say nothing about a GPU)")?;
         }
+        writeln!(out, "captures, replays: 1, {} ({given} prompt bytes and {decoded} - 1 decoded ones)", self.replays)?;
+        let (counted, eager, replayed) = (self.counted, self.eager.steps, self.replayed.steps);
+        writeln!(out, "device counter:    {counted} steps ({eager} eager, {replayed} replayed)")?;
+        if self.check().is_ok() {
+            writeln!(out, "ok: {decoded} tokens, eager == replay")?;
+        }
+        Ok(())
     }
 
-    fn to_json(&self) -> serde_json::Value {
+    fn to_json(&self, prompt: &[u8]) -> serde_json::Value {
         serde_json::json!({
             "driver": self.driver,
             "device": self.device,
+            "prompt": prompt.escape_ascii().to_string(),
+            "decoded": self.replayed.tokens.escape_ascii().to_string(),
             "kernels_per_token": self.kernels,
             "eager_us_per_token": micros(self.eager.per_step),
             "replayed_us_per_token": micros(self.replayed.per_step),

@@ -187,7 +187,7 @@ impl Model {
     /// What the last step has left. It must have finished.
     pub(crate) fn next_token(&self) -> Result<u8, Error> {
         let mut token = [0];
-        self.host_next_token.read(&mut token)?;
+        self.host_next_token.read_into(&mut token)?;
         // The kernel returns an index into the vocabulary.
         Ok(u8::try_from(token[0]).unwrap_or(u8::MAX))
     }

@@ -13,7 +13,7 @@ use signature::Signatures;
 
 use crate::device::Device;
 use crate::driver::{FunctionHandle, ModuleHandle};
-use crate::error::{Error, Misuse};
+use crate::error::{DriverCode, Error, Misuse};
 use crate::sync::Arc;
 
 /// Device code that is loaded on a device. Cheap to clone.
@@ -89,13 +89,19 @@ impl Module {
     /// A kernel by its name in the device code (`extern "C"`, or mangled).
     ///
     /// # Errors
-    /// [`DriverError`](crate::DriverError) with `CUDA_ERROR_NOT_FOUND` if there is none, [`Misuse::InteriorNul`].
+    /// [`Misuse::NoSuchKernel`], with the names that there are; [`Misuse::InteriorNul`].
     #[doc(alias = "cuModuleGetFunction")]
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         let c_name = CString::new(name).map_err(|_| Misuse::InteriorNul)?;
         let driver = self.0.device.driver();
         // SAFETY: (1) `self` keeps the module loaded.
-        let function = unsafe { driver.module_get_function(self.0.handle, &c_name) }?;
+        let function = unsafe { driver.module_get_function(self.0.handle, &c_name) };
+        let function = function.map_err(|error| match error.code {
+            DriverCode::NOT_FOUND => {
+                Misuse::NoSuchKernel { kernel: name.into(), known: self.0.signatures.names() }.into()
+            }
+            _ => Error::from(error),
+        })?;
         let parameters = self.0.signatures.parameter_sizes(name);
         Ok(Kernel { module: self.0.clone(), function, name: name.into(), parameters })
     }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::error::KnownKernels;
 use crate::sync::Arc;
 
 /// The sizes of every kernel's parameters, by the kernel's name.
@@ -27,6 +28,13 @@ impl Signatures {
             Some((name.into(), sizes))
         });
         Some(Self(entries.collect()))
+    }
+
+    /// The names of the kernels that are understood, sorted.
+    pub(super) fn names(&self) -> KnownKernels {
+        let mut names: Vec<_> = self.0.keys().cloned().collect();
+        names.sort_unstable();
+        KnownKernels(names.into())
     }
 
     /// The sizes of the parameters of the kernel with this name, if they are known.

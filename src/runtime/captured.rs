@@ -102,12 +102,18 @@ impl Drop for Captured {
     fn drop(&mut self) {
         if let Err(poisoned) = self.settle() {
             self.lane.device().park(Err(poisoned.cause));
+            // Parked errors are told to who goes on with the device. If nobody does, this is all that is heard of it.
+            say(&poisoned);
         }
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the process ends here, and this is its last word")]
 fn abort(poisoned: &Poisoned) -> ! {
-    eprintln!("dacapo: {poisoned}; aborting, as the policy says");
+    say(poisoned);
     std::process::abort()
+}
+
+#[expect(clippy::print_stderr, reason = "there is nobody to return it to")]
+fn say(poisoned: &Poisoned) {
+    eprintln!("dacapo: {poisoned}");
 }

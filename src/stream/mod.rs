@@ -46,7 +46,8 @@ use crate::sync::Arc;
 ///
 /// Then the CUDA stream is destroyed, unless an engine or a [`Replayer`](crate::Replayer) still holds it. A drop of ours never
 /// panics (a value that you have retained may, in its own); an error of it is parked, and reported by the next `begin` or
-/// [`Device::stream`] on the device. If a drain fails, what it was to show as finished is kept for good.
+/// [`Device::stream`] on the device. If a drain fails, what it was to show as
+/// finished is kept for good; for captured work a line on standard error says so.
 #[must_use = "dropping a stream ends what it has: a capture is discarded, a graph is destroyed"]
 pub struct Stream<S: State> {
     /// First, so that it is dropped first: it ends the capture or destroys the graph.

@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "no test binary uses all of it")]
 
 use std::env;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -118,4 +119,22 @@ pub(crate) fn check_clean(sim: SimDevice) {
 
 fn lines(items: &[impl std::fmt::Display]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Runs the test of this name in a process of its own, with `DACAPO_TEST_CHILD` set.
+pub(crate) fn in_a_child(name: &str, body: impl FnOnce()) {
+    if env::var_os("DACAPO_TEST_CHILD").is_some() {
+        return body();
+    }
+    let child = Command::new(env::current_exe().expect("a test has a file"))
+        .args([name, "--exact", "--test-threads=1"])
+        .env("DACAPO_TEST_CHILD", "1")
+        .output()
+        .expect("the child starts");
+    assert!(
+        child.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr)
+    );
 }
