@@ -6,7 +6,9 @@
 //! | [`Unavailable`] | no driver library, a driver too old, no such device | there is none yet |
 //! | [`CaptureFailure`] | a capture did not yield a graph: the body's error, the end's, a parked one | the state the capture began in |
 //! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
-//! | [`Misuse`] | an argument that could not be ruled out at compile time | unchanged |
+//! | [`UpdateRefused`] | a published graph could not be updated in place, and the policy keeps it then | still published, as it was |
+//! | [`PartialReplay`] | a replay of several steps has stopped after the first of them | unchanged; what was launched runs |
+//! | [`Misuse`] | an argument that could not be ruled out at compile time, or a call out of turn | unchanged |
 //! | [`Stale`] | a replay of a generation that is no longer published | unchanged, nothing was launched |
 //! | [`Parked`] | an earlier `Drop` failed, and nobody has heard of it yet | unchanged; the report clears it |
 //! | [`Poisoned`] | completion could not be proven, so captured storage was kept for good | refuses everything from here on |
@@ -15,6 +17,8 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+
+use crate::node_kind::NodeKind;
 
 /// A boxed error of somebody else's, as a capture body may return it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -37,6 +41,12 @@ pub enum Error {
     /// A capture succeeded, but the graph is not one that the policy takes.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A published graph could not be updated in place.
+    #[error(transparent)]
+    UpdateRefused(#[from] Box<UpdateRefused>),
+    /// A replay of several steps has stopped in the middle.
+    #[error(transparent)]
+    PartialReplay(#[from] Box<PartialReplay>),
     /// An argument was wrong.
     #[error(transparent)]
     Misuse(#[from] Misuse),
@@ -73,6 +83,8 @@ impl Error {
             .or_else(family::<Unavailable>)
             .or_else(family::<CaptureFailure>)
             .or_else(family::<Refusal>)
+            .or_else(family::<UpdateRefused>)
+            .or_else(family::<PartialReplay>)
             .or_else(family::<Misuse>)
             .or_else(family::<Stale>)
             .or_else(family::<Parked>)
@@ -87,6 +99,7 @@ impl Error {
             Self::Driver(error) | Self::Module(error, _) => Some(error.code),
             Self::Parked(parked) => Some(parked.error.code),
             Self::Poisoned(poisoned) => Some(poisoned.cause.code),
+            Self::PartialReplay(partial) => partial.source.code(),
             Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
             _ => None,
         }
@@ -102,6 +115,18 @@ impl fmt::Debug for Error {
 impl From<CaptureFailure> for Error {
     fn from(failure: CaptureFailure) -> Self {
         Self::Capture(Box::new(failure))
+    }
+}
+
+impl From<UpdateRefused> for Error {
+    fn from(refused: UpdateRefused) -> Self {
+        Self::UpdateRefused(Box::new(refused))
+    }
+}
+
+impl From<PartialReplay> for Error {
+    fn from(partial: PartialReplay) -> Self {
+        Self::PartialReplay(Box::new(partial))
     }
 }
 
@@ -218,6 +243,7 @@ impl DriverCode {
     pub const STREAM_CAPTURE_IMPLICIT: Self = Self(906);
     pub const CAPTURED_EVENT: Self = Self(907);
     pub const STREAM_CAPTURE_WRONG_THREAD: Self = Self(908);
+    pub const GRAPH_EXEC_UPDATE_FAILURE: Self = Self(910);
 
     /// The number, as in `cuda.h`.
     #[must_use]
@@ -369,6 +395,114 @@ pub enum Refusal {
     },
 }
 
+/// A new capture that cannot take the place of a published graph within its executable. The executable is as it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct UpdateRefused {
+    /// Why.
+    pub reason: UpdateReason,
+    /// The node of the new graph that does not fit, as far as the driver names one.
+    pub node: Option<NodeName>,
+}
+
+impl fmt::Display for UpdateRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the published graph cannot be updated in place: {}", self.reason)?;
+        match &self.node {
+            Some(node) => write!(f, ", at {node}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for UpdateRefused {}
+
+/// A node of a graph, as a message names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct NodeName {
+    /// Its kind.
+    pub kind: NodeKind,
+    /// The kernel's name, if it is a kernel node and the driver tells (from CUDA 12.3 on).
+    pub kernel: Option<Box<str>>,
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kernel {
+            Some(kernel) => write!(f, "kernel {kernel}"),
+            None => write!(f, "a {} node", self.kind),
+        }
+    }
+}
+
+/// Why an executable cannot take a new graph.
+///
+/// # References
+/// [CUgraphExecUpdateResult](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateReason {
+    /// The number of nodes, or what depends on what, has changed.
+    #[error("nodes or edges have changed")]
+    Topology,
+    /// A node is of another kind than its counterpart.
+    #[error("a node is of another kind")]
+    Kind,
+    /// A kernel node calls another function, in a way that cannot be updated.
+    #[error("a kernel node calls another function")]
+    Function,
+    /// Parameters have changed in a way that cannot be updated.
+    #[error("parameters have changed in a way that cannot be updated")]
+    Parameters,
+    /// The node cannot be updated.
+    #[error("the node cannot be updated")]
+    NotSupported,
+    /// A kernel's attributes have changed in a way that cannot be updated.
+    #[error("attributes of a kernel have changed")]
+    Attributes,
+    /// A kernel is launched in clusters. The driver takes such an update, and may keep the old cluster shape; so it is not asked.
+    #[error("a kernel is launched in clusters, whose shape an update may leave as it was")]
+    Cluster,
+    /// Another reason, by the driver's number.
+    #[error("reason {0} of the driver")]
+    Other(u32),
+}
+
+impl UpdateReason {
+    /// The reason with the driver's number.
+    pub(crate) const fn of_number(number: u32) -> Self {
+        match number {
+            2 => Self::Topology,
+            3 => Self::Kind,
+            4 | 7 => Self::Function,
+            5 => Self::Parameters,
+            6 => Self::NotSupported,
+            8 => Self::Attributes,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// A replay of several steps that has stopped: what came before the failed step has been launched, the rest has not.
+#[derive(Debug, thiserror::Error)]
+#[error("the replay stopped after {done} of {of} steps: {source}")]
+#[non_exhaustive]
+pub struct PartialReplay {
+    /// Steps (segments and seams) that were launched or run.
+    pub done: usize,
+    /// Steps in all.
+    pub of: usize,
+    /// Why the next one was not.
+    pub source: Error,
+}
+
+impl PartialReplay {
+    pub(crate) fn after(done: usize, of: usize, source: impl Into<Error>) -> Error {
+        Self { done, of, source: source.into() }.into()
+    }
+}
+
 /// A request that the types could not rule out. Nothing has been done.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -466,6 +600,33 @@ pub enum Misuse {
     /// Somebody else's capture is open on the stream.
     #[error("the stream is capturing already: other code began a capture on it")]
     AlreadyCapturing,
+    /// A sibling is capturing on the same CUDA stream: what is enqueued would be recorded there.
+    #[error(
+        "a capture is open on this CUDA stream, by a sibling of this one or an update: nothing else can be put on it"
+    )]
+    CaptureOpen,
+    /// A replay, or a capture, in a seam or before a replay of the same CUDA stream: it would wait for itself.
+    #[error(
+        "the stream's work is in the middle of a replay on this thread: it cannot be replayed or captured from within"
+    )]
+    OutOfTurn,
+    /// A segment that there is not.
+    #[error("no segment {index}: the graph has {of}")]
+    NoSuchSegment {
+        /// The number that was asked for, from 0.
+        index: usize,
+        /// Segments that there are.
+        of: usize,
+    },
+    /// One segment of a graph was to be launched alone, or it was to be updated as if it were one.
+    #[error("the graph has {of} segments: say which (begin_update_segment)")]
+    SeveralSegments {
+        /// Segments that there are.
+        of: usize,
+    },
+    /// One segment of a graph with seams was to be launched alone: its seams would be left out.
+    #[error("the graph has seams, which a replay of one segment would leave out")]
+    HasSeams,
     /// cudarc's event tracking is on.
     #[error(
         "event tracking is on in this CudaContext: it waits on events from outside a capture, which invalidates it \

@@ -54,6 +54,7 @@ mod error;
 mod graph;
 mod kernel;
 pub mod manual;
+mod node_kind;
 mod pinned;
 mod runtime;
 mod seal;
@@ -66,18 +67,19 @@ pub use bytemuck::{Pod, Zeroable};
 pub use cudarc;
 pub use device::Device;
 pub use error::{
-    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, KnownKernels, Misuse, Parked, Poisoned, Refusal,
-    Rejected, Stale, Unavailable,
+    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, KnownKernels, Misuse, NodeName, Parked,
+    PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason, UpdateRefused,
 };
-pub use graph::{Census, NodeKind};
+pub use graph::Census;
 pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
+pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};
-pub use runtime::{CapturePolicy, FailStop, MemoryNodes, Replayer, Token};
+pub use runtime::{CapturePolicy, Eager, FailStop, Follower, MemoryNodes, Replayer, Token, UpdatePolicy};
 pub use state::{
     Capturing, Global, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State,
     ThreadLocal,
 };
-pub use stream::{CanBegin, CanEnd, CanPublish, CaptureStatus, Enqueue, HasPublished, Stream};
+pub use stream::{CanBegin, CanBeginSegment, CanEnd, CanPublish, CaptureStatus, Enqueue, HasPublished, Stream, Update};
 
 /// The code in the README is compiled.
 #[cfg(doctest)]

@@ -8,8 +8,16 @@
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) type Arc<T> = std::sync::Arc<T>;
-pub(crate) type AtomicBool = std::sync::atomic::AtomicBool;
 pub(crate) type AtomicU64 = std::sync::atomic::AtomicU64;
+pub(crate) type Condvar = parking_lot::Condvar;
 pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
 pub(crate) type MutexGuard<'a, T> = parking_lot::MutexGuard<'a, T>;
 pub(crate) type OnceLock<T> = std::sync::OnceLock<T>;
+
+/// Names the calling thread: no two threads that live at the same time have the same number.
+pub(crate) fn this_thread() -> u64 {
+    std::thread_local! {
+        static HERE: u8 = const { 0 };
+    }
+    HERE.with(|here| std::ptr::from_ref(here).addr() as u64)
+}

@@ -4,16 +4,22 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
 
+use super::graph::{ExecUpdateResultInfo, KernelNodeAttribute, KernelNodeParams};
 use super::library::Library;
 use crate::error::{Call, DriverCode, DriverError, Error, Unavailable};
 use crate::sync::OnceLock;
 
-/// Declares the table: a field a call, and how to fill it.
+/// Declares the table: a field a call, and how to fill it. What comes after `@newer` is not in every driver from CUDA 12.0 on.
 macro_rules! driver_calls {
-    ($($field:ident: $symbol:literal ($($arg:ty),*);)*) => {
+    (
+        $($field:ident: $symbol:literal ($($arg:ty),*);)*
+        @newer
+        $($newer:ident: $newer_symbol:literal ($($newer_arg:ty),*);)*
+    ) => {
         /// The driver's functions. One exists a process, and it is never dropped.
         pub(crate) struct Driver {
             $(pub(super) $field: Function<unsafe extern "C" fn($($arg),*) -> u32>,)*
+            $(pub(super) $newer: Option<Function<unsafe extern "C" fn($($newer_arg),*) -> u32>>,)*
         }
 
         impl Driver {
@@ -27,6 +33,11 @@ macro_rules! driver_calls {
                         let call = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn($($arg),*) -> u32>(address) };
                         Function { call, name: Call(plain_name($symbol)) }
                     },)*
+                    $($newer: library.symbol($newer_symbol).map(|address| {
+                        // SAFETY: as above.
+                        let call = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn($($newer_arg),*) -> u32>(address) };
+                        Function { call, name: Call(plain_name($newer_symbol)) }
+                    }),)*
                 })
             }
         }
@@ -77,8 +88,13 @@ driver_calls! {
     graph_instantiate: c"cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, u64);
     graph_upload: c"cuGraphUpload" (CUgraphExec, CUstream);
     graph_launch: c"cuGraphLaunch" (CUgraphExec, CUstream);
+    graph_exec_update: c"cuGraphExecUpdate_v2" (CUgraphExec, CUgraph, *mut ExecUpdateResultInfo);
+    graph_kernel_node_get_params: c"cuGraphKernelNodeGetParams_v2" (CUgraphNode, *mut KernelNodeParams);
+    graph_kernel_node_get_attribute: c"cuGraphKernelNodeGetAttribute" (CUgraphNode, c_uint, *mut KernelNodeAttribute);
     graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
     graph_destroy: c"cuGraphDestroy" (CUgraph);
+    @newer
+    func_get_name: c"cuFuncGetName" (*mut *const c_char, CUfunction);
 }
 
 /// The driver, once it has been found. Written once; a reader that finds it sees all of it.

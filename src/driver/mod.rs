@@ -26,7 +26,7 @@ mod stream;
 
 pub(crate) use calls::Driver;
 pub(crate) use context::{ContextHandle, DeviceAttribute};
-pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher};
+pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher, NodeHandle};
 pub(crate) use memory::FillValue;
 pub(crate) use module::{FunctionHandle, ModuleHandle};
 pub(crate) use stream::{CaptureMode, StreamHandle};

@@ -22,6 +22,16 @@ unsafe impl Sync for ModuleHandle {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FunctionHandle(pub(super) CUfunction);
 
+impl FunctionHandle {
+    pub(super) fn of(function: CUfunction) -> Self {
+        Self(function)
+    }
+
+    pub(super) fn raw(self) -> CUfunction {
+        self.0
+    }
+}
+
 // SAFETY: as for `ModuleHandle`.
 unsafe impl Send for FunctionHandle {}
 // SAFETY: as above.

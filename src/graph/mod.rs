@@ -3,5 +3,5 @@
 mod census;
 mod handles;
 
-pub use census::{Census, NodeKind};
+pub use census::Census;
 pub(crate) use handles::{Executable, Graph};

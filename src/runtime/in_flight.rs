@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use super::retained::Retained;
-use crate::error::DriverError;
+use crate::error::Error;
 
 /// A bag of what pending eager work uses. Emptied when the stream is known to have drained.
 pub struct InFlight(Retained);
@@ -21,7 +21,7 @@ impl InFlight {
     }
 
     /// Drains the lane and empties the bag, if much has gathered.
-    pub(crate) fn make_room(&mut self, lane: &Lane) -> Result<(), DriverError> {
+    pub(crate) fn make_room(&mut self, lane: &Lane) -> Result<(), Error> {
         if self.0.len() >= LIMIT {
             lane.drain()?;
             self.let_go();
@@ -38,8 +38,8 @@ impl InFlight {
         drop(self.0.take());
     }
 
-    /// Never lets go: what may still be running must not lose what it uses.
-    pub(crate) fn keep_for_good(&mut self) {
-        std::mem::forget(self.0.take());
+    /// Everything that is in, out of here.
+    pub(crate) fn take(&mut self) -> Retained {
+        self.0.take()
     }
 }

@@ -1,14 +1,15 @@
-//! A lane: one CUDA stream, and the one lock that orders what is launched on it.
+//! A lane: one CUDA stream, and the order of what is put on it.
 //!
 //! NVIDIA documents that graph objects must not be used from two threads at once, and `cuGraphLaunch` carries that note.
-//! So every launch on a lane happens under its [`slots`](Lane::slots) lock, which also is what a retirement waits for:
-//! a replay that was admitted has been submitted by the time the lock is free again.
+//! So every launch on a lane happens in a turn of its [`Order`], which also is what a retirement waits for: a replay that was
+//! admitted has been submitted by the time the turn is over.
 //!
 //! Invariants:
 //!
-//! 1. At most one [`Claim`] stands for a CUDA stream at any time. A typed stream owns one, so two of them never share a
-//!    CUDA stream; a lane that lives on in a stale replayer has no live slot, and only keeps the CUDA stream alive.
-//! 2. `slots` is locked for the length of one launch, never across a wait, an allocation or a capture.
+//! 1. At most one [`Claim`] stands for a CUDA stream at any time. A typed stream and its siblings share it, so two that are not
+//!    siblings never share a CUDA stream; a lane that lives on in a stale replayer has no live slot, and only keeps the CUDA
+//!    stream alive.
+//! 2. What captured or eager work uses is released by [`release`](Lane::release), and only after a drain that has succeeded.
 //! 3. A poisoned lane stays so; the first cause is kept.
 
 #![allow(unsafe_code)]
@@ -16,19 +17,22 @@
 use cudarc::driver::CudaStream;
 
 use super::host::HostPanic;
-use super::slots::Slots;
+use super::load::Load;
+use super::order::{Exclusive, Order, TurnGuard};
+use super::program::Program;
+use super::retained::Retained;
 use crate::device::Device;
-use crate::driver::{CaptureMode, ContextHandle, Driver, ExecutableHandle, StreamHandle};
+use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
 use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::graph::Graph;
-use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
 static CLAIMED: Mutex<Vec<Key>> = Mutex::new(Vec::new());
 
 type Key = (ContextHandle, StreamHandle);
 
-/// The right to be the one typed stream of a CUDA stream. Given up when dropped.
+/// The right of a typed stream and its siblings to a CUDA stream. Given up when dropped.
 pub(crate) struct Claim(Key);
 
 impl Claim {
@@ -48,12 +52,15 @@ impl Drop for Claim {
     }
 }
 
-/// Aligned to a cache line, so that the lock and what it guards are in one (see [`Slots`]).
-#[repr(align(64))]
-struct Aligned<T>(T);
+/// The order of a lane of ours.
+pub(crate) type LaneOrder = Order<Program, Load>;
+/// The right to put work on a lane.
+pub(crate) type LaneTurn<'a> = TurnGuard<'a, Program>;
+/// Every turn of a lane.
+pub(crate) type LaneExclusive<'a> = Exclusive<'a, Program, Load>;
 
-pub struct Lane {
-    slots: Aligned<Mutex<Slots<ExecutableHandle>>>,
+pub(crate) struct Lane {
+    order: LaneOrder,
     /// The lane's number, which no other lane has.
     id: u64,
     driver: &'static Driver,
@@ -63,6 +70,8 @@ pub struct Lane {
     handle: StreamHandle,
     poisoned: OnceLock<Poisoned>,
     host_panic: Arc<HostPanic>,
+    /// What eager work uses that no typed stream keeps: that of seams, and of uploads before a replay. Locked to put in and take out.
+    loose: Mutex<Retained>,
 }
 
 impl Lane {
@@ -75,7 +84,7 @@ impl Lane {
         // Relaxed: the number has to be different each time, and orders nothing. At a billion a second it lasts 500 years.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::new(Self {
-            slots: Aligned(Mutex::new(Slots::new())),
+            order: Order::new(),
             id,
             driver: device.driver(),
             device: device.clone(),
@@ -83,14 +92,15 @@ impl Lane {
             handle,
             poisoned: OnceLock::new(),
             host_panic: Arc::default(),
+            loose: Mutex::new(Retained::new(device.driver())),
         });
         Ok((lane, claim))
     }
 
-    /// The published graphs. Locked for the length of one launch at the most (invariant 2).
+    /// Whose turn it is, and what is published.
     #[inline]
-    pub(crate) fn slots(&self) -> MutexGuard<'_, Slots<ExecutableHandle>> {
-        self.slots.0.lock()
+    pub(crate) fn order(&self) -> &LaneOrder {
+        &self.order
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -119,11 +129,71 @@ impl Lane {
 
     /// Waits until everything enqueued so far has finished.
     ///
-    /// Not to be called while a capture of ours is open on the lane; the typed streams see to that.
-    pub(crate) fn drain(&self) -> Result<(), DriverError> {
+    /// # Errors
+    /// [`Misuse::CaptureOpen`] while a capture of ours is open on the lane; [`DriverError`].
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        let draining = self.order.drain()?;
+        let drained = self.synchronize();
+        // A destructor of what is let go may want the lane.
+        drop(draining);
+        drop(drained?);
+        Ok(())
+    }
+
+    /// As [`drain`](Self::drain), for who knows that no capture of ours is open and that none begins meanwhile. Returns what is to
+    /// be let go.
+    pub(crate) fn synchronize(&self) -> Result<Retained, DriverError> {
+        let loose = self.loose.lock().take();
         // SAFETY: (1) `self` keeps the stream alive. (2) No capture of ours is open; that nobody else captures on it is
         // what `Device::adopt_stream` and `Enqueue::raw` demand of who else has it.
-        unsafe { self.driver.stream_synchronize(self.handle) }
+        match unsafe { self.driver.stream_synchronize(self.handle) } {
+            Ok(()) => Ok(loose),
+            Err(cause) => {
+                std::mem::forget(loose);
+                Err(cause)
+            }
+        }
+    }
+
+    /// Keeps what eager work uses until a drain.
+    pub(crate) fn keep(&self, mut retained: Retained) {
+        self.loose.lock().append(&mut retained);
+    }
+
+    /// Drains, then releases `load`; never if the drain fails. While a capture is open that is put off until it has ended.
+    pub(crate) fn release(&self, mut load: Load) -> Result<(), Poisoned> {
+        loop {
+            match self.order.drain() {
+                Ok(draining) => {
+                    let drained = self.synchronize();
+                    drop(draining);
+                    return load.settle(self, drained);
+                }
+                Err(_) => match self.order.defer(load) {
+                    Ok(()) => return Ok(()),
+                    // It has ended meanwhile.
+                    Err(back) => load = back,
+                },
+            }
+        }
+    }
+
+    /// Lets others at the lane again after a capture, and releases what was put off meanwhile. What goes wrong with that is
+    /// told as by the drop that it was put off for.
+    pub(crate) fn end_capture_turn(&self) {
+        for load in self.order.end_capture() {
+            if let Err(poisoned) = self.release(load) {
+                self.tell(&poisoned);
+            }
+        }
+    }
+
+    /// Reports a failed release that there is nobody to return to.
+    #[expect(clippy::print_stderr, reason = "there is nobody to return it to")]
+    pub(crate) fn tell(&self, poisoned: &Poisoned) {
+        // Parked errors are told to who goes on with the device. If nobody does, the line is all that is heard of it.
+        self.device.park(Err(poisoned.cause));
+        eprintln!("dacapo: {poisoned}");
     }
 
     /// The driver's own word on whether the stream is capturing: 0 no, 1 yes, 2 invalidated.

@@ -4,20 +4,27 @@
 //! [`Replayer`] out.
 
 mod captured;
+mod eager;
 mod host;
 mod in_flight;
 mod lane;
+mod load;
+mod order;
 mod policy;
+mod program;
 mod replayer;
 mod retained;
 mod slots;
 
-pub(crate) use captured::Captured;
+pub(crate) use captured::{Captured, Fresh, Segment};
+pub use eager::Eager;
 pub(crate) use host::HostCall;
 pub(crate) use in_flight::InFlight;
-pub(crate) use lane::{Claim, Lane};
-pub use policy::{CapturePolicy, FailStop, MemoryNodes};
+pub(crate) use lane::{Claim, Lane, LaneTurn};
+pub(crate) use load::Load;
+pub use policy::{CapturePolicy, FailStop, MemoryNodes, UpdatePolicy};
+pub(crate) use program::Seam;
 pub(crate) use replayer::Publication;
-pub use replayer::Replayer;
+pub use replayer::{Follower, Replayer};
 pub(crate) use retained::Retained;
 pub use slots::Token;

@@ -1,7 +1,8 @@
 //! What a capture may yield, and what happens when its work cannot be proven complete.
 
 use crate::error::Refusal;
-use crate::graph::{Census, NodeKind};
+use crate::graph::Census;
+use crate::node_kind::NodeKind;
 
 /// What the end of a capture takes, and how.
 ///
@@ -15,12 +16,19 @@ pub struct CapturePolicy {
     memory_nodes: MemoryNodes,
     upload: bool,
     fail_stop: FailStop,
+    update: UpdatePolicy,
 }
 
 impl CapturePolicy {
     /// The default.
     pub const fn new() -> Self {
-        Self { allow_empty: false, memory_nodes: MemoryNodes::Refuse, upload: true, fail_stop: FailStop::Leak }
+        Self {
+            allow_empty: false,
+            memory_nodes: MemoryNodes::Refuse,
+            upload: true,
+            fail_stop: FailStop::Leak,
+            update: UpdatePolicy::Reinstantiate,
+        }
     }
 
     /// Whether a graph without nodes is taken. It instantiates and launches, and does nothing (D14).
@@ -49,6 +57,12 @@ impl CapturePolicy {
         self
     }
 
+    /// What happens to a published graph that cannot be updated in place.
+    pub const fn update(mut self, update: UpdatePolicy) -> Self {
+        self.update = update;
+        self
+    }
+
     /// Whether this graph is one to take.
     pub(crate) fn check(self, census: &Census) -> Result<(), Refusal> {
         if census.nodes() == 0 && !self.allow_empty {
@@ -67,6 +81,10 @@ impl CapturePolicy {
 
     pub(crate) fn uploads(self) -> bool {
         self.upload
+    }
+
+    pub(crate) fn on_refused_update(self) -> UpdatePolicy {
+        self.update
     }
 
     pub(crate) fn on_unproven(self) -> FailStop {
@@ -92,6 +110,17 @@ pub enum MemoryNodes {
     /// Taken, and instantiated so that each launch first frees what the one before left
     /// (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`). The last launch's allocations are still yours to free.
     AutoFree,
+}
+
+/// What happens to a published graph when a new capture cannot take its place within its executable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum UpdatePolicy {
+    /// The new capture is instantiated and published as the next generation; the old one is retired and released. Replayers of the
+    /// old generation are stale, followers go on.
+    Reinstantiate,
+    /// The published graph stays as it was, and the update fails with [`UpdateRefused`](crate::UpdateRefused).
+    Keep,
 }
 
 /// What happens when the drain of captured work fails: it may still be running, so what it uses must not be released.

@@ -5,11 +5,14 @@
 use std::fmt;
 
 use super::captured::Captured;
-use super::lane::Lane;
+use super::eager::Eager;
+use super::in_flight::InFlight;
+use super::lane::{Lane, LaneExclusive, LaneTurn};
+use super::program::{Rest, Step};
 use super::slots::Token;
-use crate::driver::GraphLauncher;
-use crate::error::{Error, Misuse};
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::driver::{ExecutableHandle, GraphLauncher};
+use crate::error::{DriverError, Error, Misuse, PartialReplay, Stale};
+use crate::sync::{Arc, AtomicU64, Ordering};
 
 /// Replays one published graph. Cheap to clone; any thread.
 ///
@@ -34,8 +37,9 @@ use crate::sync::{Arc, AtomicBool, Ordering};
 pub struct Replayer {
     lane: Arc<Lane>,
     token: Token,
-    /// Whether the slot is live. Written under the lane's lock, with it; read without: for a look, not for admission.
-    live: Arc<AtomicBool>,
+    /// The generation that is published, 0 for none. Written under the lane's lock, with the slot; read without: for a look, not
+    /// for admission.
+    current: Arc<AtomicU64>,
     /// The lane's, at hand: a replay comes from a driver call that has emptied the caches, and the fewer lines it touches
     /// the better.
     launcher: GraphLauncher,
@@ -47,38 +51,234 @@ impl Replayer {
     /// Allocates nothing, binds no context, and takes no lock but the lane's, which is held for the length of one
     /// launch. That launch blocks while the driver's queue is full (D18), and everybody who wants the lock with it.
     ///
+    /// What has several segments launches them all, in order, with nobody else's work in between; its
+    /// [seams](crate::Stream::seam) run on this thread.
+    ///
     /// # Errors
-    /// [`Stale`](crate::Stale) if the generation is not published any more; [`DriverError`](crate::DriverError) if the
-    /// driver refuses the launch. In both cases nothing was enqueued.
+    /// [`Stale`](crate::Stale) if the generation is not published any more; [`Misuse::CaptureOpen`] while a sibling of the stream
+    /// captures; [`Misuse::OutOfTurn`] in a seam of the same stream; [`DriverError`](crate::DriverError) if the
+    /// driver refuses the launch. In all these cases nothing was enqueued. [`PartialReplay`] if a later segment or a seam fails.
     ///
     /// # References
     /// [cuGraphLaunch](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html)
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn replay(&self) -> Result<(), Error> {
-        let mut slots = self.lane.slots();
-        let live = slots.admit(self.token)?;
+        self.replay_as(self.token)
+    }
+
+    #[inline]
+    fn replay_as(&self, token: Token) -> Result<(), Error> {
+        let mut turn = self.lane.order().turn_for(token)?;
+        let live = turn.slots.admit(token)?;
+        self.launch(live.program.first)?;
+        if live.program.rest.is_none() {
+            live.replays += 1;
+            return Ok(());
+        }
+        self.replay_rest(turn, token)
+    }
+
+    /// Launches what a live slot publishes, in a turn.
+    #[inline]
+    fn launch(&self, executable: ExecutableHandle) -> Result<(), DriverError> {
         // SAFETY:
-        // 1. A live slot's executable is alive (invariant 2 of `slots`), and is launched under this lock only.
+        // 1. A live slot's executables are alive (invariant 2 of `slots`), and are launched in a turn only.
         // 2. `Captured` holds what its nodes name, until the slot is retired and the stream has drained; that the
         //    kernels are sound to run is what the `unsafe` recording of each vouched for.
-        // 3. The lane keeps the stream alive. Published is not Capturing: no capture of ours is open on it.
-        unsafe { self.launcher.graph_launch(live.executable) }?;
+        // 3. The lane keeps the stream alive. Nobody has a turn while a capture of ours is open on it.
+        unsafe { self.launcher.graph_launch(executable) }
+    }
+
+    /// Everything after the first segment.
+    #[cold]
+    fn replay_rest(&self, mut turn: LaneTurn<'_>, token: Token) -> Result<(), Error> {
+        let live = turn.slots.admit(token)?;
+        let Some(rest) = live.program.rest.clone() else { return Ok(()) };
+        if rest.has_seams() {
+            let exclusive = self.lane.order().hold_exclusively(turn);
+            let mut work = Loose::new(&self.lane);
+            return self.run(token, 1, &rest, &exclusive, &mut work);
+        }
+        for (done, executable) in (1..).zip(live.program.executables().skip(1)) {
+            self.launch(executable).map_err(|error| PartialReplay::after(done, rest.0.len() + 1, error))?;
+        }
         live.replays += 1;
         Ok(())
+    }
+
+    /// Runs the steps that follow the `done` ones which there are before `rest`.
+    fn run(
+        &self,
+        token: Token,
+        done: usize,
+        rest: &Rest,
+        exclusive: &LaneExclusive<'_>,
+        work: &mut Loose<'_>,
+    ) -> Result<(), Error> {
+        for (done, step) in (done..).zip(&rest.0) {
+            let stepped = match step {
+                Step::Seam(seam) => seam.run(&mut Eager::in_turn(exclusive, &self.lane, &mut work.in_flight)),
+                Step::Launch(executable) => self.launch_in(exclusive, token, *executable),
+            };
+            stepped.map_err(|error| PartialReplay::after(done, rest.0.len() + 1, error))?;
+        }
+        // A seam may have retired it, on this thread.
+        if let Ok(live) = exclusive.turn().slots.admit(token) {
+            live.replays += 1;
+        }
+        Ok(())
+    }
+
+    /// Launches in a turn of the exclusive holder's, if the publication still stands: a seam may have retired it.
+    fn launch_in(
+        &self,
+        exclusive: &LaneExclusive<'_>,
+        token: Token,
+        executable: ExecutableHandle,
+    ) -> Result<(), Error> {
+        let mut turn = exclusive.turn();
+        turn.slots.admit(token)?;
+        Ok(self.launch(executable)?)
+    }
+
+    /// Launches one segment of the graph, counted from 0.
+    ///
+    /// Does not count as a replay. Refused if the graph has seams: they would be left out.
+    ///
+    /// # Errors
+    /// As [`replay`](Self::replay); [`Misuse::NoSuchSegment`], [`Misuse::HasSeams`].
+    #[doc(alias = "cuGraphLaunch")]
+    pub fn replay_segment(&self, index: usize) -> Result<(), Error> {
+        let mut turn = self.lane.order().turn_for(self.token)?;
+        let live = turn.slots.admit(self.token)?;
+        let of = live.program.executables().count();
+        let executable = live.program.executables().nth(index).ok_or(Misuse::NoSuchSegment { index, of })?;
+        if live.program.has_seams() {
+            return Err(Misuse::HasSeams.into());
+        }
+        Ok(self.launch(executable)?)
+    }
+
+    /// Enqueues what `body` does and then replays, with nobody else's work in between: two threads that upload inputs and
+    /// replay never mix them.
+    ///
+    /// # Errors
+    /// `body`'s own, and then nothing is launched; or as [`replay`](Self::replay).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// let mut stream = device.stream()?;
+    /// let (input, output) = (stream.alloc::<u32>(2)?, stream.alloc::<u32>(2)?);
+    /// let published = stream.capture(ThreadLocal, |c| c.copy(&input, &output))?.publish()?;
+    /// let replayer = published.replayer();
+    /// replayer.replay_with(|eager| eager.fill(&input, 7))?;
+    /// # let mut published = published;
+    /// assert_eq!(published.read(&output)?, [7, 7]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    pub fn replay_with(&self, body: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        let mut turn = self.lane.order().turn_for(self.token)?;
+        turn.slots.admit(self.token)?;
+        let exclusive = self.lane.order().hold_exclusively(turn);
+        let mut work = Loose::new(&self.lane);
+        body(&mut Eager::in_turn(&exclusive, &self.lane, &mut work.in_flight))?;
+        let program = exclusive.turn().slots.admit(self.token)?.program.clone();
+        self.launch_in(&exclusive, self.token, program.first)?;
+        self.run(self.token, 1, program.rest.as_deref().unwrap_or(&Rest(Vec::new())), &exclusive, &mut work)
+    }
+
+    /// A handle that follows the graph from generation to generation, through hot swaps and updates, until it is reset.
+    #[must_use]
+    pub fn follower(&self) -> Follower {
+        Follower(self.clone())
     }
 
     /// Whether the generation is still published. Another thread may reset it right after. Waits for nothing.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        // Acquire: pairs with the release of the retirement, so who sees it retired sees what came before that.
-        self.live.load(Ordering::Acquire)
+        // Acquire: pairs with the release of a retirement or replacement, so who sees it gone sees what came before that.
+        self.current.load(Ordering::Acquire) == self.token.generation()
+    }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        &self.lane
     }
 
     /// What this replayer names.
     #[must_use]
     pub fn token(&self) -> Token {
         self.token
+    }
+}
+
+/// Eager work of nobody's stream: handed to the lane when it is done, on unwinding too.
+struct Loose<'a> {
+    lane: &'a Arc<Lane>,
+    in_flight: InFlight,
+}
+
+impl<'a> Loose<'a> {
+    fn new(lane: &'a Arc<Lane>) -> Self {
+        Self { lane, in_flight: InFlight::new(lane) }
+    }
+}
+
+impl Drop for Loose<'_> {
+    fn drop(&mut self) {
+        if !self.in_flight.is_empty() {
+            self.lane.keep(self.in_flight.take());
+        }
+    }
+}
+
+/// Replays whatever generation of a graph is published at that moment. Cheap to clone; any thread.
+///
+/// Where a [`Replayer`] names one generation and is stale once that is replaced, a follower goes on with the next. Each replay
+/// runs whole, on one generation, whose token it returns. After a reset it is [`Stale`](crate::Stale) too.
+#[derive(Clone)]
+pub struct Follower(Replayer);
+
+impl Follower {
+    /// Launches the graph that is published now; see [`Replayer::replay`].
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(alias = "cuGraphLaunch")]
+    pub fn replay(&self) -> Result<Token, Error> {
+        loop {
+            // Acquire: pairs with the release in `publish`, `replace` and the retirement.
+            let generation = self.0.current.load(Ordering::Acquire);
+            let Some(token) = self.0.token.of_generation(generation) else {
+                return Err(Stale { held: self.0.token.generation(), current: None }.into());
+            };
+            match self.0.replay_as(token) {
+                // Replaced or retired between the look and the turn. The number was written before the turn was over, so the
+                // next look sees it.
+                Err(Error::Stale(_)) if self.0.current.load(Ordering::Acquire) != generation => {}
+                replayed => return replayed.map(|()| token),
+            }
+        }
+    }
+
+    /// A replayer of the generation that is published now; `None` after a reset.
+    #[must_use]
+    pub fn current(&self) -> Option<Replayer> {
+        // Acquire: as in `replay`.
+        let token = self.0.token.of_generation(self.0.current.load(Ordering::Acquire))?;
+        Some(Replayer { token, ..self.0.clone() })
+    }
+}
+
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follower")
+            .field("current", &self.current().map(|replayer| replayer.token))
+            .finish_non_exhaustive()
     }
 }
 
@@ -92,14 +292,26 @@ impl fmt::Debug for Replayer {
 ///
 /// Dropping it retires the generation: once that returns no replay is newly enqueued, and every one that was admitted
 /// has been.
-pub struct Publication(Replayer);
+pub(crate) struct Publication(Replayer);
 
 impl Publication {
     /// Publishes `captured`, which has to outlive the publication.
     pub(crate) fn new(lane: &Arc<Lane>, captured: &Captured) -> Result<Self, Misuse> {
-        let token = lane.slots().publish(lane.id(), captured.executable())?;
+        let token = lane.order().slots().slots.publish(lane.id(), captured.program())?;
         let (lane, launcher) = (lane.clone(), lane.driver().graph_launcher(lane.handle()));
-        Ok(Self(Replayer { lane, token, live: Arc::new(AtomicBool::new(true)), launcher }))
+        let current = Arc::new(AtomicU64::new(token.generation()));
+        Ok(Self(Replayer { lane, token, current, launcher }))
+    }
+
+    /// Publishes `captured` as the next generation, in place of the present one. Once this returns no replay of that is newly
+    /// enqueued, and every one that was admitted has been.
+    pub(crate) fn replace(&mut self, captured: &Captured) -> Result<(), Error> {
+        let mut turn = self.0.lane.order().slots_at_rest();
+        self.0.token = turn.slots.replace(self.0.token, captured.program())?;
+        // Release: pairs with the acquire of `is_current` and of followers. Under the lock, so that who finds the old
+        // generation stale finds this one.
+        self.0.current.store(self.0.token.generation(), Ordering::Release);
+        Ok(())
     }
 
     pub(crate) fn replayer(&self) -> &Replayer {
@@ -109,18 +321,19 @@ impl Publication {
     /// Launches that the driver has taken.
     pub(crate) fn replays(&self) -> u64 {
         // Live for as long as `self`, so there is a count.
-        self.0.lane.slots().admit(self.0.token).map_or(0, |live| live.replays)
+        self.0.lane.order().slots().slots.admit(self.0.token).map_or(0, |live| live.replays)
     }
 }
 
 impl Drop for Publication {
     fn drop(&mut self) {
         // Waits for the lock, and so for a replay that was admitted.
-        let mut slots = self.0.lane.slots();
-        slots.retire(self.0.token);
-        // Release: pairs with the acquire of `is_current`.
-        self.0.live.store(false, Ordering::Release);
+        let mut turn = self.0.lane.order().slots_at_rest();
+        turn.slots.retire(self.0.token);
+        // Release: pairs with the acquire of `is_current` and of followers.
+        self.0.current.store(0, Ordering::Release);
     }
 }
 
 static_assertions::assert_impl_all!(Replayer: Send, Sync, Clone);
+static_assertions::assert_impl_all!(Follower: Send, Sync, Clone);

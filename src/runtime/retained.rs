@@ -20,7 +20,7 @@ pub struct Retained {
 
 /// Held for its destructor.
 enum Owner {
-    Shared(#[expect(dead_code, reason = "held for its destructor")] Arc<dyn Any + Send + Sync>),
+    Shared(Arc<dyn Any + Send + Sync>),
     Sole(#[expect(dead_code, reason = "held for its destructor")] Box<dyn Any + Send>),
 }
 
@@ -39,6 +39,21 @@ impl Retained {
     /// Puts `value` itself in.
     pub(crate) fn own(&mut self, value: impl Any + Send) {
         self.owners.push(Owner::Sole(Box::new(value)));
+    }
+
+    /// Puts in what is in `other`.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        for owner in other.owners.drain(..) {
+            match owner {
+                Owner::Shared(value) => {
+                    if self.addresses.insert(Arc::as_ptr(&value).addr()) {
+                        self.owners.push(Owner::Shared(value));
+                    }
+                }
+                sole @ Owner::Sole(_) => self.owners.push(sole),
+            }
+        }
+        other.addresses.clear();
     }
 
     /// How many things are in.

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 
 use smallvec::SmallVec;
 
-use crate::error::{Misuse, Stale};
+use crate::error::{Error, Misuse, Stale};
 
 /// Names exactly one published graph, for good: tokens of one stream are never the same for two graphs.
 ///
@@ -32,6 +32,11 @@ impl Token {
     pub fn generation(self) -> u64 {
         self.generation.get()
     }
+
+    /// The same slot's token of another generation; 0 is none.
+    pub(crate) fn of_generation(self, generation: u64) -> Option<Self> {
+        Some(Self { generation: Generation::new(generation)?, ..self })
+    }
 }
 
 impl fmt::Display for Token {
@@ -40,9 +45,9 @@ impl fmt::Display for Token {
     }
 }
 
-/// A published executable, of whatever type `E` the driver layer calls one.
-pub(crate) struct Live<E> {
-    pub(crate) executable: E,
+/// What is published in a slot, of whatever type `P`.
+pub(crate) struct Live<P> {
+    pub(crate) program: P,
     /// Launches that the driver has taken.
     pub(crate) replays: u64,
     generation: Generation,
@@ -52,34 +57,45 @@ pub(crate) struct Live<E> {
 ///
 /// Small enough to share a cache line with the lock around it, as long as no more than one graph is published: a replay
 /// comes from a driver call that has emptied the caches, and touches this line alone.
-pub(crate) struct Slots<E> {
+pub(crate) struct Slots<P> {
     last_generation: u64,
-    slots: SmallVec<[Option<Live<E>>; 1]>,
+    slots: SmallVec<[Option<Live<P>>; 1]>,
 }
 
-const _: () = assert!(size_of::<Slots<*const ()>>() <= 56, "a lock and the slots fit in 64 bytes");
-
-impl<E> Slots<E> {
+impl<P> Slots<P> {
     pub(crate) fn new() -> Self {
         Self { last_generation: 0, slots: SmallVec::new() }
     }
 
-    /// Makes `executable` the next generation of the lane called `owner`, in a free slot.
-    pub(crate) fn publish(&mut self, owner: u64, executable: E) -> Result<Token, Misuse> {
-        let generation = self.last_generation.checked_add(1).and_then(Generation::new);
-        let generation = generation.ok_or(Misuse::GenerationsExhausted)?;
-        self.last_generation = generation.get();
+    /// Makes `program` the next generation of the lane called `owner`, in a free slot.
+    pub(crate) fn publish(&mut self, owner: u64, program: P) -> Result<Token, Misuse> {
+        let generation = self.next_generation()?;
         let slot = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(Live { executable, replays: 0, generation });
+        self.slots[slot] = Some(Live { program, replays: 0, generation });
         Ok(Token { owner, slot, generation })
+    }
+
+    /// Makes `program` the next generation, in place of what `token` names: that is published no more.
+    pub(crate) fn replace(&mut self, token: Token, program: P) -> Result<Token, Error> {
+        self.admit(token)?;
+        let generation = self.next_generation()?;
+        self.slots[token.slot] = Some(Live { program, replays: 0, generation });
+        Ok(Token { generation, ..token })
+    }
+
+    fn next_generation(&mut self) -> Result<Generation, Misuse> {
+        let generation = self.last_generation.checked_add(1).and_then(Generation::new);
+        let generation = generation.ok_or(Misuse::GenerationsExhausted)?;
+        self.last_generation = generation.get();
+        Ok(generation)
     }
 
     /// The graph that the token names, if it is still published.
     #[inline]
-    pub(crate) fn admit(&mut self, token: Token) -> Result<&mut Live<E>, Stale> {
+    pub(crate) fn admit(&mut self, token: Token) -> Result<&mut Live<P>, Stale> {
         let (held, live) = (token.generation, self.slots.get_mut(token.slot).and_then(Option::as_mut));
         match live {
             Some(live) if live.generation == held => Ok(live),
@@ -100,7 +116,7 @@ mod tests {
     use super::*;
 
     fn executable(slots: &mut Slots<char>, token: Token) -> Option<char> {
-        slots.admit(token).ok().map(|live| live.executable)
+        slots.admit(token).ok().map(|live| live.program)
     }
 
     #[test]
@@ -126,6 +142,18 @@ mod tests {
         assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: Some(2) }));
         slots.retire(a);
         assert_eq!(executable(&mut slots, b), Some('b'), "a stale token retires nothing");
+    }
+
+    #[test]
+    fn a_replacement_is_a_new_generation_in_the_same_slot() {
+        let mut slots = Slots::new();
+        let (a, b) = (slots.publish(1, 'a').unwrap(), slots.publish(1, 'b').unwrap());
+        let c = slots.replace(a, 'c').unwrap();
+        assert_eq!((c.slot, c.generation()), (a.slot, 3));
+        assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: Some(3) }));
+        assert_eq!((executable(&mut slots, b), executable(&mut slots, c)), (Some('b'), Some('c')));
+        assert!(matches!(slots.replace(a, 'd'), Err(Error::Stale(_))), "what is published no more is not replaced");
+        assert_eq!(executable(&mut slots, c), Some('c'));
     }
 
     #[test]

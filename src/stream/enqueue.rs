@@ -11,10 +11,12 @@ use crate::driver::FillValue;
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
-use crate::runtime::{HostCall, Lane, Retained};
+use crate::runtime::{Eager, HostCall, InFlight, Lane, LaneTurn, Retained};
 use crate::seal::OnlyForDacapo;
 use crate::state::State;
 use crate::sync::Arc;
+
+use sealed::{Place, Recorder};
 
 /// The operations that are legal both eagerly and under capture, with the same arguments and the same meaning.
 ///
@@ -49,7 +51,7 @@ use crate::sync::Arc;
 /// assert_eq!(captured.census().to_string(), "memcpy ×1, memset ×1");
 /// # Ok::<(), Error>(())
 /// ```
-pub trait Enqueue: sealed::Recorder {
+pub trait Enqueue: Recorder {
     /// Copies between two buffers of one length. One memcpy node.
     ///
     /// # Errors
@@ -60,7 +62,7 @@ pub trait Enqueue: sealed::Recorder {
         if source.overlaps(destination) {
             return Err(Misuse::Overlap.into());
         }
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
         lane.check_context(source.device(), "source buffer")?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.allocation());
@@ -77,7 +79,7 @@ pub trait Enqueue: sealed::Recorder {
     /// [`Misuse::WrongContext`].
     #[doc(alias = "cuMemsetD32Async")]
     fn fill<T: Pod>(&mut self, destination: &Buffer<T>, value: T) -> Result<(), Error> {
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(destination.allocation());
         let (driver, stream, address) = (lane.driver(), lane.handle(), destination.device_ptr());
@@ -111,7 +113,7 @@ pub trait Enqueue: sealed::Recorder {
     fn upload<T: Pod>(&mut self, source: &(impl HostMemory<T> + ?Sized), destination: &Buffer<T>) -> Result<(), Error> {
         let source = source.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.block());
         retained.share(destination.allocation());
@@ -133,7 +135,7 @@ pub trait Enqueue: sealed::Recorder {
     ) -> Result<(), Error> {
         let destination = destination.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
         lane.check_context(source.device(), "source buffer")?;
         retained.share(source.allocation());
         retained.share(destination.block());
@@ -165,7 +167,7 @@ pub trait Enqueue: sealed::Recorder {
     ) -> Result<(), Error> {
         let mut arguments = arguments.into();
         kernel.check(&config, &arguments)?;
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
         lane.check_context(kernel.device(), "kernel")?;
         retained.share(kernel.module());
         for allocation in arguments.allocations() {
@@ -186,7 +188,7 @@ pub trait Enqueue: sealed::Recorder {
     /// [`synchronize`](Stream::synchronize) or `begin` on this stream returns [`Error::HostPanicked`].
     #[doc(alias = "cuLaunchHostFunc")]
     fn host(&mut self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Error> {
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
         let call = HostCall::new(function, lane.host_panic());
         retained.share(&call);
         // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
@@ -261,12 +263,14 @@ pub trait Enqueue: sealed::Recorder {
         &mut self,
         body: impl FnOnce(&Arc<CudaStream>) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let (lane, _) = self.recorder(OnlyForDacapo::new())?;
-        body(lane.stream()).map_err(Error::from_body)
+        // In nobody's turn: the body may replay. That no sibling captures meanwhile is for the caller to see to.
+        let stream = self.place(OnlyForDacapo::new())?.lane.stream().clone();
+        body(&stream).map_err(Error::from_body)
     }
 }
 
 impl<S: State> Enqueue for Stream<S> {}
+impl Enqueue for Eager<'_> {}
 
 /// How the driver can fill memory with an element's bytes.
 #[derive(PartialEq, Eq, Debug)]
@@ -311,30 +315,54 @@ fn unit_bytes(value: FillValue) -> usize {
 }
 
 pub(crate) mod sealed {
-    use super::{Core, Error, Lane, OnlyForDacapo, Retained, State, Stream};
+    use super::{Core, Eager, Error, InFlight, Lane, LaneTurn, OnlyForDacapo, Retained, Stream};
+    use crate::state::{Phase, State};
+
+    /// Where one piece of work is enqueued, and where what it uses is kept.
+    pub struct Place<'a> {
+        pub(crate) lane: &'a Lane,
+        pub(crate) retained: &'a mut Retained,
+        /// The right to put it there. A capture has that for as long as it is open.
+        _turn: Option<LaneTurn<'a>>,
+    }
 
     #[diagnostic::on_unimplemented(
         message = "work cannot be enqueued on a `{Self}`: it is enqueued on a `Stream`, in any state",
         note = "write the function over `&mut impl Enqueue`, and pass it a stream"
     )]
     pub trait Recorder {
-        /// Where to enqueue, and where to keep what that uses. Refuses on a poisoned lane; makes room first.
-        fn recorder(&mut self, _: OnlyForDacapo) -> Result<(&Lane, &mut Retained), Error>;
+        /// Where to enqueue. Refuses on a poisoned lane and while a sibling captures; makes room first.
+        fn place(&mut self, _: OnlyForDacapo) -> Result<Place<'_>, Error>;
 
         /// Where to keep what is handed in.
         fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained;
     }
 
     impl<S: State> Recorder for Stream<S> {
-        fn recorder(&mut self, seal: OnlyForDacapo) -> Result<(&Lane, &mut Retained), Error> {
+        fn place(&mut self, seal: OnlyForDacapo) -> Result<Place<'_>, Error> {
             let Core { lane, in_flight, .. } = &mut self.core;
             lane.check()?;
             in_flight.make_room(lane)?;
-            Ok((lane, S::retained(in_flight, &mut self.data, seal)))
+            let turn = if S::PHASE == Phase::Capturing { None } else { Some(lane.order().turn()?) };
+            Ok(Place { lane, retained: S::retained(in_flight, &mut self.data, seal), _turn: turn })
         }
 
         fn keeper(&mut self, seal: OnlyForDacapo) -> &mut Retained {
             S::retained(&mut self.core.in_flight, &mut self.data, seal)
+        }
+    }
+
+    impl Recorder for Eager<'_> {
+        fn place(&mut self, _: OnlyForDacapo) -> Result<Place<'_>, Error> {
+            let lane = self.lane();
+            lane.check()?;
+            self.in_flight().make_room(lane)?;
+            let turn = self.turn()?;
+            Ok(Place { lane, retained: self.in_flight().retained(), _turn: Some(turn) })
+        }
+
+        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained {
+            InFlight::retained(self.in_flight())
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use cudarc::driver::CudaStream;
 
-use super::capturing::{CapturingData, Recording};
+use super::capturing::Recorded;
 use super::transition::{CanBegin, sealed};
 use super::{Core, Stream};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, Misuse, Rejected};
-use crate::runtime::{InFlight, Lane, Retained};
+use crate::runtime::{CapturePolicy, Captured, InFlight, Lane, Retained};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, State};
@@ -16,6 +16,9 @@ use crate::sync::Arc;
 
 impl sealed_state::State for Idle {
     type Data = ();
+
+    type Ended = Instantiated;
+    type From = Self;
 
     const PHASE: Phase = Phase::Idle;
 
@@ -77,7 +80,7 @@ impl Device {
         }
         let (lane, claim) = Lane::new(self, stream)?;
         lane.check_capturable()?;
-        Ok(Stream { data: (), core: Core::new(lane, claim) })
+        Ok(Stream { data: (), core: Core::new(lane, Arc::new(claim)) })
     }
 }
 
@@ -99,7 +102,7 @@ impl<S: State> Stream<S> {
     where
         S: CanBegin,
     {
-        S::begin(self, OnlyForDacapo::new())
+        S::is(self).open(())
     }
 
     /// Captures what `body` enqueues, and instantiates it. The capture ends on success, error and panic.
@@ -131,39 +134,38 @@ impl<S: State> Stream<S> {
     where
         S: CanBegin,
     {
-        let mut capturing = self.begin(mode)?;
-        match body(&mut capturing) {
-            Ok(()) => capturing.end(),
-            Err(error) => Err(sealed::End::fail(capturing, error, OnlyForDacapo::new())),
-        }
+        self.begin(mode)?.run(body)
+    }
+
+    /// Another stream of states on the same CUDA stream, [`Idle`], with a life of its own: a decode graph and a verify graph
+    /// that are captured, replayed and reset independently, and whose work is ordered by the one CUDA stream.
+    ///
+    /// While one sibling captures, what the others would put on the CUDA stream would be recorded, or would spoil the capture.
+    /// So it is refused with [`Misuse::CaptureOpen`] before it reaches the driver; a reset or drop of a sibling retires its
+    /// generation at once, and what it has is drained and released when the capture has ended.
+    pub fn sibling(&self) -> Stream<Idle> {
+        Stream { data: (), core: Core::new(self.core.lane.clone(), self.core.claim.clone()) }
     }
 }
 
-impl sealed::Begin for Idle {
-    fn begin<M: Mode>(
-        mut stream: Stream<Self>,
+impl sealed_state::Resting for Idle {
+    type Target = ();
+    type Captured = Instantiated;
+}
+
+impl sealed::BeginsCapture for Idle {
+    fn land(
+        (): (),
+        (): (),
+        recorded: Recorded,
+        policy: CapturePolicy,
         _: OnlyForDacapo,
-    ) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>> {
-        match stream.open_capture::<M>() {
-            Ok(recording) => {
-                let Stream { data: from, core } = stream;
-                Ok(Stream { data: CapturingData { recording, from, _affinity: M::Affinity::default() }, core })
-            }
-            Err(error) => Err(Rejected::new(stream, error)),
+    ) -> Result<Captured, ((), Error)> {
+        let lane = recorded.lane().clone();
+        match recorded.instantiate(policy) {
+            Ok(segment) => Ok(Captured::new(&lane, policy, segment)),
+            Err(error) => Err(((), error)),
         }
-    }
-}
-
-impl Stream<Idle> {
-    fn open_capture<M: Mode>(&mut self) -> Result<Recording, Error> {
-        let Core { lane, in_flight, .. } = &mut self.core;
-        lane.check_capturable()?;
-        lane.drain()?;
-        // Before anything parked is asked for: what is let go here may park an error too, and that is not the capture's.
-        in_flight.let_go();
-        lane.device().take_parked()?;
-        lane.host_panic().take()?;
-        Ok(Recording::begin(lane, M::MODE)?)
     }
 }
 

@@ -1,0 +1,51 @@
+//! What is released once a lane has drained.
+
+use super::captured::Segment;
+use super::lane::Lane;
+use super::policy::FailStop;
+use super::retained::Retained;
+use crate::error::{DriverError, Poisoned};
+
+/// What must outlive the work of a lane. Released by [`Lane::release`], in no other way.
+pub(crate) enum Load {
+    /// Graphs that are published no more.
+    Graphs { segments: Vec<Segment>, fail_stop: FailStop },
+    /// What eager work used.
+    Eager(Retained),
+}
+
+impl Load {
+    /// Lets go of it if the lane has drained, and never otherwise.
+    pub(crate) fn settle(self, lane: &Lane, drained: Result<Retained, DriverError>) -> Result<(), Poisoned> {
+        match drained {
+            Ok(loose) => {
+                drop(self);
+                drop(loose);
+                Ok(())
+            }
+            Err(cause) => self.keep_for_good(lane, cause),
+        }
+    }
+
+    /// What may still be running must not lose what it uses.
+    #[expect(clippy::print_stderr, reason = "the process ends here")]
+    fn keep_for_good(self, lane: &Lane, cause: DriverError) -> Result<(), Poisoned> {
+        match self {
+            Self::Graphs { segments, fail_stop } => {
+                std::mem::forget(segments);
+                let poisoned = lane.poison(cause);
+                if fail_stop == FailStop::Abort {
+                    eprintln!("dacapo: {poisoned}");
+                    std::process::abort();
+                }
+                Err(poisoned)
+            }
+            // The lane goes on: a stream whose eager work has faulted is no worse off than any other of its context.
+            Self::Eager(retained) => {
+                std::mem::forget(retained);
+                lane.device().park(Err(cause));
+                Ok(())
+            }
+        }
+    }
+}
