@@ -610,6 +610,9 @@ pub enum Misuse {
         "the stream's work is in the middle of a replay on this thread: it cannot be replayed or captured from within"
     )]
     OutOfTurn,
+    /// A branch onto the CUDA stream that it was to be forked off.
+    #[error("a branch must be on another CUDA stream than the one it is forked off; a sibling is on the same")]
+    ForkToItself,
     /// A segment that there is not.
     #[error("no segment {index}: the graph has {of}")]
     NoSuchSegment {

@@ -137,7 +137,7 @@ impl Mode for Relaxed {}
 /// What a state has and does, for this crate alone.
 pub(crate) mod sealed_state {
     use super::Phase;
-    use crate::runtime::{InFlight, Retained};
+    use crate::runtime::{InFlight, Keep};
     use crate::seal::OnlyForDacapo;
 
     /// A state that a capture can begin in.
@@ -172,7 +172,7 @@ pub(crate) mod sealed_state {
         const PHASE: Phase;
 
         /// Where work that is enqueued in this state keeps what it uses.
-        fn retained<'a>(in_flight: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> &'a mut Retained;
+        fn keep<'a>(in_flight: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> Keep<'a>;
     }
 }
 

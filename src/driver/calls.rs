@@ -2,7 +2,9 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
+use cudarc::driver::sys::{
+    CUcontext, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream,
+};
 
 use super::graph::{ExecUpdateResultInfo, KernelNodeAttribute, KernelNodeParams};
 use super::library::Library;
@@ -62,6 +64,13 @@ driver_calls! {
     stream_is_capturing: c"cuStreamIsCapturing" (CUstream, *mut c_uint);
     stream_begin_capture: c"cuStreamBeginCapture_v2" (CUstream, c_uint);
     stream_end_capture: c"cuStreamEndCapture" (CUstream, *mut CUgraph);
+    stream_wait_event: c"cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+    event_create: c"cuEventCreate" (*mut CUevent, c_uint);
+    event_record: c"cuEventRecord" (CUevent, CUstream);
+    event_query: c"cuEventQuery" (CUevent);
+    event_synchronize: c"cuEventSynchronize" (CUevent);
+    event_elapsed_time: c"cuEventElapsedTime" (*mut f32, CUevent, CUevent);
+    event_destroy: c"cuEventDestroy_v2" (CUevent);
     thread_exchange_stream_capture_mode: c"cuThreadExchangeStreamCaptureMode" (*mut c_uint);
     mem_alloc: c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
     mem_free: c"cuMemFree_v2" (CUdeviceptr);

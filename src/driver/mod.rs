@@ -18,6 +18,7 @@
 
 mod calls;
 mod context;
+mod event;
 mod graph;
 mod library;
 mod memory;
@@ -26,6 +27,7 @@ mod stream;
 
 pub(crate) use calls::Driver;
 pub(crate) use context::{ContextHandle, DeviceAttribute};
+pub(crate) use event::{EventHandle, EventKind};
 pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher, NodeHandle};
 pub(crate) use memory::FillValue;
 pub(crate) use module::{FunctionHandle, ModuleHandle};

@@ -5,7 +5,8 @@
 use bytemuck::Pod;
 
 use super::in_flight::InFlight;
-use super::lane::{Lane, LaneExclusive, LaneTurn};
+use super::lane::{Lane, LaneExclusive};
+use super::site::{Keep, Site, Turns};
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::driver::{Driver, FillValue, StreamHandle};
@@ -20,17 +21,16 @@ use crate::sync::Arc;
 pub struct Eager<'a> {
     lane: &'a Arc<Lane>,
     in_flight: &'a mut InFlight,
-    /// Whose turn it is; without one, each operation waits for a turn of its own.
-    exclusive: Option<&'a LaneExclusive<'a>>,
+    turns: Turns<'a>,
 }
 
 impl<'a> Eager<'a> {
     pub(crate) fn new(lane: &'a Arc<Lane>, in_flight: &'a mut InFlight) -> Self {
-        Self { lane, in_flight, exclusive: None }
+        Self { lane, in_flight, turns: Turns::Each }
     }
 
     pub(crate) fn in_turn(exclusive: &'a LaneExclusive<'a>, lane: &'a Arc<Lane>, in_flight: &'a mut InFlight) -> Self {
-        Self { lane, in_flight, exclusive: Some(exclusive) }
+        Self { lane, in_flight, turns: Turns::OfHolder(exclusive) }
     }
 
     /// The device that the stream is on.
@@ -118,20 +118,15 @@ impl<'a> Eager<'a> {
         })
     }
 
-    pub(crate) fn lane(&self) -> &'a Arc<Lane> {
-        self.lane
+    /// Where work is put. Refuses on a poisoned lane; makes room first.
+    pub(crate) fn site(&mut self) -> Result<Site<'_>, Error> {
+        self.lane.check()?;
+        self.in_flight.make_room(self.lane)?;
+        Ok(Site { lane: self.lane, root: self.lane, turns: self.turns, keep: self.keep() })
     }
 
-    pub(crate) fn in_flight(&mut self) -> &mut InFlight {
-        self.in_flight
-    }
-
-    /// The right to put one piece of work on the lane.
-    pub(crate) fn turn(&self) -> Result<LaneTurn<'a>, Misuse> {
-        match self.exclusive {
-            Some(exclusive) => Ok(exclusive.turn()),
-            None => self.lane.order().turn(),
-        }
+    pub(crate) fn keep(&mut self) -> Keep<'_> {
+        Keep { retained: self.in_flight.retained(), branches: None }
     }
 
     /// Drains, and lets go of what eager work used.
@@ -168,7 +163,7 @@ impl<'a> Eager<'a> {
     ) -> Result<(), Error> {
         // Announced before the work is there, so that no capture begins in between and refuses the drain.
         let draining = self.lane.order().drain()?;
-        let turn = self.turn()?;
+        let turn = self.turns.take(self.lane)?;
         let enqueued = enqueue(self.lane.driver(), self.lane.handle());
         drop(turn);
         let drained = self.lane.synchronize();

@@ -32,6 +32,30 @@ static CLAIMED: Mutex<Vec<Key>> = Mutex::new(Vec::new());
 
 type Key = (ContextHandle, StreamHandle);
 
+/// A capture that has the lane: nobody else puts work on it for as long as this value lives.
+pub(crate) struct CaptureTurn(Arc<Lane>);
+
+impl CaptureTurn {
+    /// Waits for who is at it.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`].
+    pub(crate) fn begin(lane: &Arc<Lane>) -> Result<Self, Misuse> {
+        lane.order.begin_capture()?;
+        Ok(Self(lane.clone()))
+    }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        &self.0
+    }
+}
+
+impl Drop for CaptureTurn {
+    fn drop(&mut self) {
+        self.0.end_capture_turn();
+    }
+}
+
 /// The right of a typed stream and its siblings to a CUDA stream. Given up when dropped.
 pub(crate) struct Claim(Key);
 
@@ -180,7 +204,7 @@ impl Lane {
 
     /// Lets others at the lane again after a capture, and releases what was put off meanwhile. What goes wrong with that is
     /// told as by the drop that it was put off for.
-    pub(crate) fn end_capture_turn(&self) {
+    fn end_capture_turn(&self) {
         for load in self.order.end_capture() {
             if let Err(poisoned) = self.release(load) {
                 self.tell(&poisoned);

@@ -5,6 +5,8 @@
 
 mod captured;
 mod eager;
+mod event;
+mod fork;
 mod host;
 mod in_flight;
 mod lane;
@@ -14,17 +16,20 @@ mod policy;
 mod program;
 mod replayer;
 mod retained;
+mod site;
 mod slots;
 
 pub(crate) use captured::{Captured, Fresh, Segment};
 pub use eager::Eager;
+pub use fork::Branch;
 pub(crate) use host::HostCall;
 pub(crate) use in_flight::InFlight;
-pub(crate) use lane::{Claim, Lane, LaneTurn};
+pub(crate) use lane::{CaptureTurn, Claim, Lane};
 pub(crate) use load::Load;
 pub use policy::{CapturePolicy, FailStop, MemoryNodes, UpdatePolicy};
 pub(crate) use program::Seam;
 pub(crate) use replayer::Publication;
 pub use replayer::{Follower, Replayer};
 pub(crate) use retained::Retained;
+pub(crate) use site::{Keep, Place, Site, Turns};
 pub use slots::Token;

@@ -5,7 +5,7 @@ use super::{Core, Stream};
 use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
-use crate::runtime::{CapturePolicy, Fresh, InFlight, Lane, Retained, Segment};
+use crate::runtime::{CapturePolicy, CaptureTurn, Fresh, InFlight, Keep, Lane, Retained, Segment};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Global, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
@@ -19,22 +19,6 @@ pub struct CapturingData<M: Mode, From: Resting> {
     target: From::Target,
     /// `Send` or not, as the mode wants it.
     _affinity: M::Affinity,
-}
-
-/// The lane is capturing: nobody puts work on it but the capture's owner, for as long as this value lives.
-pub(super) struct CaptureTurn(Arc<Lane>);
-
-impl CaptureTurn {
-    fn begin(lane: &Arc<Lane>) -> Result<Self, Error> {
-        lane.order().begin_capture()?;
-        Ok(Self(lane.clone()))
-    }
-}
-
-impl Drop for CaptureTurn {
-    fn drop(&mut self) {
-        self.0.end_capture_turn();
-    }
 }
 
 /// Ends the capture when it is dropped, unless that has been done.
@@ -67,6 +51,8 @@ impl Drop for OpenCapture {
 struct Recording {
     capture: OpenCapture,
     retained: Retained,
+    /// The lanes that were drawn in. They are the capture's until it has ended, though they are joined earlier.
+    branches: Vec<CaptureTurn>,
     turn: CaptureTurn,
 }
 
@@ -92,7 +78,7 @@ impl Recording {
         lane.host_panic().take()?;
         lane.begin_capture(mode)?;
         let capture = OpenCapture { lane: lane.clone(), open: true };
-        Ok(Self { capture, retained: Retained::new(lane.driver()), turn })
+        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Vec::new(), turn })
     }
 
     /// Ends the capture after its body has succeeded.
@@ -114,7 +100,7 @@ impl Recorded {
     /// Instantiates what was recorded, if the policy takes it.
     pub(super) fn instantiate(self, policy: CapturePolicy) -> Result<Segment, Error> {
         let Self { graph, retained, turn } = self;
-        Segment::new(&turn.0, policy, Fresh::new(policy, retained, graph)?)
+        Segment::new(turn.lane(), policy, Fresh::new(policy, retained, graph)?)
     }
 
     /// The parts: what the policy has taken, and the turn, to be held for as long as nobody else may put work on the lane.
@@ -124,7 +110,7 @@ impl Recorded {
     }
 
     pub(super) fn lane(&self) -> &Arc<Lane> {
-        &self.turn.0
+        self.turn.lane()
     }
 }
 
@@ -136,8 +122,9 @@ impl<M: Mode, From: Resting> sealed_state::State for Capturing<M, From> {
 
     const PHASE: Phase = Phase::Capturing;
 
-    fn retained<'a>(_: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> &'a mut Retained {
-        &mut data.recording.retained
+    fn keep<'a>(_: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> Keep<'a> {
+        let Recording { retained, branches, .. } = &mut data.recording;
+        Keep { retained, branches: Some(branches) }
     }
 }
 

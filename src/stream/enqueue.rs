@@ -11,12 +11,12 @@ use crate::driver::FillValue;
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
-use crate::runtime::{Eager, HostCall, InFlight, Lane, LaneTurn, Retained};
+use crate::runtime::{Branch, Eager, HostCall, Place, Retained, Site, Turns};
 use crate::seal::OnlyForDacapo;
-use crate::state::State;
+use crate::state::{Idle, State};
 use crate::sync::Arc;
 
-use sealed::{Place, Recorder};
+use sealed::Recorder;
 
 /// The operations that are legal both eagerly and under capture, with the same arguments and the same meaning.
 ///
@@ -62,7 +62,7 @@ pub trait Enqueue: Recorder {
         if source.overlaps(destination) {
             return Err(Misuse::Overlap.into());
         }
-        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(source.device(), "source buffer")?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.allocation());
@@ -79,7 +79,7 @@ pub trait Enqueue: Recorder {
     /// [`Misuse::WrongContext`].
     #[doc(alias = "cuMemsetD32Async")]
     fn fill<T: Pod>(&mut self, destination: &Buffer<T>, value: T) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(destination.allocation());
         let (driver, stream, address) = (lane.driver(), lane.handle(), destination.device_ptr());
@@ -113,7 +113,7 @@ pub trait Enqueue: Recorder {
     fn upload<T: Pod>(&mut self, source: &(impl HostMemory<T> + ?Sized), destination: &Buffer<T>) -> Result<(), Error> {
         let source = source.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.block());
         retained.share(destination.allocation());
@@ -135,7 +135,7 @@ pub trait Enqueue: Recorder {
     ) -> Result<(), Error> {
         let destination = destination.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(source.device(), "source buffer")?;
         retained.share(source.allocation());
         retained.share(destination.block());
@@ -167,7 +167,7 @@ pub trait Enqueue: Recorder {
     ) -> Result<(), Error> {
         let mut arguments = arguments.into();
         kernel.check(&config, &arguments)?;
-        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(kernel.device(), "kernel")?;
         retained.share(kernel.module());
         for allocation in arguments.allocations() {
@@ -188,11 +188,53 @@ pub trait Enqueue: Recorder {
     /// [`synchronize`](Stream::synchronize) or `begin` on this stream returns [`Error::HostPanicked`].
     #[doc(alias = "cuLaunchHostFunc")]
     fn host(&mut self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.place(OnlyForDacapo::new())?;
-        let call = HostCall::new(function, lane.host_panic());
+        let Place { lane, root, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let call = HostCall::new(function, root.host_panic());
         retained.share(&call);
         // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
         Ok(unsafe { call.enqueue(lane.driver(), lane.handle()) }?)
+    }
+
+    /// Runs `body` on another stream, beside what is enqueued here after this returns, and joins it again: what follows waits for
+    /// both. On a capturing stream the branch becomes part of the graph; on any other it runs. The other stream may be of another
+    /// device, and a branch may fork again.
+    ///
+    /// The branch is joined whatever becomes of `body`, on an error and a panic too, so that no capture is left unjoined. What it uses is
+    /// kept with what this stream uses. In a capture the other stream belongs to the capture until that has ended, and others who
+    /// want it get [`Misuse::CaptureOpen`]; it can be forked to again. Afterwards it is as it was.
+    ///
+    /// # Errors
+    /// `body`'s own; [`Misuse::ForkToItself`] if both are one CUDA stream; [`Misuse::CaptureOpen`] if the other stream, or a sibling
+    /// of it, captures; [`Misuse::AlreadyCapturing`] if other code is capturing on it.
+    ///
+    /// # References
+    /// [cuStreamWaitEvent](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html), traces `fork.*`
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// let (mut stream, mut other) = (device.stream()?, device.stream()?);
+    /// let (a, b, sum) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?, stream.alloc::<u32>(2)?);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     c.fork(&mut other, |branch| branch.fill(&b, 2))?; // beside what would follow here
+    ///     c.copy(&b, &sum.slice(1..)?)
+    /// })?;
+    /// let mut published = captured.publish()?;
+    /// published.replay()?;
+    /// assert_eq!(published.read(&sum)?, [0, 2]);
+    /// # drop(a);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[doc(alias = "cuStreamWaitEvent")]
+    fn fork(
+        &mut self,
+        other: &mut Stream<Idle>,
+        body: impl FnOnce(&mut Branch<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.site(OnlyForDacapo::new())?.fork(&other.core.lane, body)
     }
 
     /// Keeps `value` for as long as the work enqueued or recorded here may run, and drops it after that: for a graph,
@@ -264,13 +306,14 @@ pub trait Enqueue: Recorder {
         body: impl FnOnce(&Arc<CudaStream>) -> Result<R, E>,
     ) -> Result<R, Error> {
         // In nobody's turn: the body may replay. That no sibling captures meanwhile is for the caller to see to.
-        let stream = self.place(OnlyForDacapo::new())?.lane.stream().clone();
+        let stream = self.site(OnlyForDacapo::new())?.enter()?.lane.stream().clone();
         body(&stream).map_err(Error::from_body)
     }
 }
 
 impl<S: State> Enqueue for Stream<S> {}
 impl Enqueue for Eager<'_> {}
+impl Enqueue for Branch<'_> {}
 
 /// How the driver can fill memory with an element's bytes.
 #[derive(PartialEq, Eq, Debug)]
@@ -315,54 +358,54 @@ fn unit_bytes(value: FillValue) -> usize {
 }
 
 pub(crate) mod sealed {
-    use super::{Core, Eager, Error, InFlight, Lane, LaneTurn, OnlyForDacapo, Retained, Stream};
+    use super::{Branch, Core, Eager, Error, OnlyForDacapo, Retained, Site, Stream, Turns};
     use crate::state::{Phase, State};
-
-    /// Where one piece of work is enqueued, and where what it uses is kept.
-    pub struct Place<'a> {
-        pub(crate) lane: &'a Lane,
-        pub(crate) retained: &'a mut Retained,
-        /// The right to put it there. A capture has that for as long as it is open.
-        _turn: Option<LaneTurn<'a>>,
-    }
 
     #[diagnostic::on_unimplemented(
         message = "work cannot be enqueued on a `{Self}`: it is enqueued on a `Stream`, in any state",
         note = "write the function over `&mut impl Enqueue`, and pass it a stream"
     )]
     pub trait Recorder {
-        /// Where to enqueue. Refuses on a poisoned lane and while a sibling captures; makes room first.
-        fn place(&mut self, _: OnlyForDacapo) -> Result<Place<'_>, Error>;
+        /// Where to enqueue. Refuses on a poisoned lane; makes room first.
+        fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error>;
 
         /// Where to keep what is handed in.
         fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained;
     }
 
     impl<S: State> Recorder for Stream<S> {
-        fn place(&mut self, seal: OnlyForDacapo) -> Result<Place<'_>, Error> {
+        fn site(&mut self, seal: OnlyForDacapo) -> Result<Site<'_>, Error> {
             let Core { lane, in_flight, .. } = &mut self.core;
             lane.check()?;
             in_flight.make_room(lane)?;
-            let turn = if S::PHASE == Phase::Capturing { None } else { Some(lane.order().turn()?) };
-            Ok(Place { lane, retained: S::retained(in_flight, &mut self.data, seal), _turn: turn })
+            let turns = if S::PHASE == Phase::Capturing { Turns::OfCapture } else { Turns::Each };
+            Ok(Site { lane, root: lane, turns, keep: S::keep(in_flight, &mut self.data, seal) })
         }
 
         fn keeper(&mut self, seal: OnlyForDacapo) -> &mut Retained {
-            S::retained(&mut self.core.in_flight, &mut self.data, seal)
+            S::keep(&mut self.core.in_flight, &mut self.data, seal).retained
         }
     }
 
     impl Recorder for Eager<'_> {
-        fn place(&mut self, _: OnlyForDacapo) -> Result<Place<'_>, Error> {
-            let lane = self.lane();
-            lane.check()?;
-            self.in_flight().make_room(lane)?;
-            let turn = self.turn()?;
-            Ok(Place { lane, retained: self.in_flight().retained(), _turn: Some(turn) })
+        fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error> {
+            Eager::site(self)
         }
 
         fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained {
-            InFlight::retained(self.in_flight())
+            self.keep().retained
+        }
+    }
+
+    impl Recorder for Branch<'_> {
+        fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error> {
+            let site = Branch::site(self);
+            site.lane.check()?;
+            Ok(site)
+        }
+
+        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained {
+            Branch::site(self).keep.retained
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Core, Stream};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, Misuse, Rejected};
-use crate::runtime::{CapturePolicy, Captured, InFlight, Lane, Retained};
+use crate::runtime::{CapturePolicy, Captured, InFlight, Keep, Lane};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, State};
@@ -22,8 +22,8 @@ impl sealed_state::State for Idle {
 
     const PHASE: Phase = Phase::Idle;
 
-    fn retained<'a>(in_flight: &'a mut InFlight, (): &'a mut (), _: OnlyForDacapo) -> &'a mut Retained {
-        in_flight.retained()
+    fn keep<'a>(in_flight: &'a mut InFlight, (): &'a mut (), _: OnlyForDacapo) -> Keep<'a> {
+        Keep { retained: in_flight.retained(), branches: None }
     }
 }
 

@@ -6,7 +6,7 @@ use super::published::PublishedData;
 use super::transition::{CanBeginSegment, CanPublish, sealed};
 use crate::error::{Error, Rejected};
 use crate::graph::Census;
-use crate::runtime::{CapturePolicy, Captured, Eager, InFlight, Publication, Retained, Seam, Segment};
+use crate::runtime::{CapturePolicy, Captured, Eager, InFlight, Keep, Publication, Seam, Segment};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, Published, State};
@@ -19,8 +19,8 @@ impl sealed_state::State for Instantiated {
 
     const PHASE: Phase = Phase::Instantiated;
 
-    fn retained<'a>(in_flight: &'a mut InFlight, _: &'a mut Captured, _: OnlyForDacapo) -> &'a mut Retained {
-        in_flight.retained()
+    fn keep<'a>(in_flight: &'a mut InFlight, _: &'a mut Captured, _: OnlyForDacapo) -> Keep<'a> {
+        Keep { retained: in_flight.retained(), branches: None }
     }
 }
 

@@ -8,7 +8,7 @@ use super::transition::{HasPublished, sealed};
 use crate::error::{Error, Misuse, Rejected, UpdateRefused};
 use crate::graph::Census;
 use crate::runtime::{
-    CapturePolicy, Captured, Eager, Follower, InFlight, Publication, Replayer, Retained, Segment, Token, UpdatePolicy,
+    CapturePolicy, Captured, Eager, Follower, InFlight, Keep, Publication, Replayer, Segment, Token, UpdatePolicy,
 };
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
@@ -74,8 +74,8 @@ impl sealed_state::State for Published {
 
     const PHASE: Phase = Phase::Published;
 
-    fn retained<'a>(in_flight: &'a mut InFlight, _: &'a mut PublishedData, _: OnlyForDacapo) -> &'a mut Retained {
-        in_flight.retained()
+    fn keep<'a>(in_flight: &'a mut InFlight, _: &'a mut PublishedData, _: OnlyForDacapo) -> Keep<'a> {
+        Keep { retained: in_flight.retained(), branches: None }
     }
 }
 
