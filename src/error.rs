@@ -613,6 +613,18 @@ pub enum Misuse {
     /// A branch onto the CUDA stream that it was to be forked off.
     #[error("a branch must be on another CUDA stream than the one it is forked off; a sibling is on the same")]
     ForkToItself,
+    /// An input or output on another CUDA stream than the one that it was made on.
+    #[error("the input or output was made on another CUDA stream")]
+    OtherStream,
+    /// Every slot of an output is held by an answer.
+    #[error("all {slots} slots of the output are held by answers: drop or wait for one, or make it with more")]
+    RingFull {
+        /// Slots that the output has.
+        slots: usize,
+    },
+    /// A measurement of no replays.
+    #[error("nothing to measure: no iterations")]
+    NoIterations,
     /// A segment that there is not.
     #[error("no segment {index}: the graph has {of}")]
     NoSuchSegment {

@@ -74,7 +74,10 @@ pub use graph::Census;
 pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
 pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};
-pub use runtime::{Branch, CapturePolicy, Eager, FailStop, Follower, MemoryNodes, Replayer, Token, UpdatePolicy};
+pub use runtime::{
+    Answer, Branch, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Input, Measurement,
+    MemoryNodes, Output, Replayer, Token, UpdatePolicy, Waiting,
+};
 pub use state::{
     Capturing, Global, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State,
     ThreadLocal,

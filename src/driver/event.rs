@@ -24,8 +24,10 @@ unsafe impl Sync for EventHandle {}
 pub(crate) enum EventKind {
     /// `CU_EVENT_DEFAULT`: whether it has happened, and when.
     Timed = 0,
-    /// `CU_EVENT_DISABLE_TIMING`: whether it has happened.
+    /// `CU_EVENT_DISABLE_TIMING`: whether it has happened. Who waits for it spins, as the context is set up to.
     Untimed = 2,
+    /// `CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC`: whether it has happened. Who waits for it sleeps.
+    Sleeping = 3,
 }
 
 impl Driver {

@@ -4,13 +4,16 @@
 
 use bytemuck::Pod;
 
+use super::completion::{Completion, Waiting};
+use super::event::Event;
 use super::in_flight::InFlight;
 use super::lane::{Lane, LaneExclusive};
-use super::site::{Keep, Site, Turns};
+use super::site::{Keep, Place, Site, Turns};
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::driver::{Driver, FillValue, StreamHandle};
 use crate::error::{DriverError, Error, Misuse};
+use crate::pinned::Pinned;
 use crate::sync::Arc;
 
 /// Eager work on a stream, in one's turn: what a [seam](crate::Stream::seam) does between two segments, or a
@@ -116,6 +119,58 @@ impl<'a> Eager<'a> {
             // returns. (2) It is borrowed mutably, so nobody reads it. (3) The lane keeps its stream.
             unsafe { driver.memcpy_dtoh_async(from, to, bytes, stream) }
         })
+    }
+
+    /// Stands for everything enqueued so far: whether it has finished can be asked and waited for on any thread.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    #[doc(alias = "cuEventRecord")]
+    pub fn completion(&mut self, waiting: Waiting) -> Result<Completion, Error> {
+        let completion = Completion::unrecorded(self.lane, waiting)?;
+        self.record(completion.event())?;
+        Ok(completion)
+    }
+
+    pub(crate) fn record(&mut self, event: &Event) -> Result<(), Error> {
+        self.lane.check()?;
+        let _turn = self.turns.take(self.lane)?;
+        Ok(event.record(self.lane)?)
+    }
+
+    pub(crate) fn upload_slot<T: Pod>(
+        &mut self,
+        from: &Pinned<T>,
+        to: &Buffer<T>,
+        copied: &Event,
+    ) -> Result<(), Error> {
+        let Place { lane, retained, .. } = &mut self.site()?.enter()?;
+        retained.share(from.block());
+        retained.share(to.allocation());
+        let (source, destination, bytes) = (from.as_ptr().cast(), to.device_ptr(), from.size_bytes());
+        // SAFETY: (1) both are of this length, and in flight. (2) The lane keeps its stream.
+        unsafe { lane.driver().memcpy_htod_async(source, destination, bytes, lane.handle()) }?;
+        Ok(copied.record(lane)?)
+    }
+
+    pub(crate) fn download_slot<T: Pod>(
+        &mut self,
+        from: &Buffer<T>,
+        to: &Pinned<T>,
+        copied: &Event,
+    ) -> Result<(), Error> {
+        let Place { lane, retained, .. } = &mut self.site()?.enter()?;
+        retained.share(from.allocation());
+        retained.share(to.block());
+        let (source, destination, bytes) = (from.device_ptr(), to.as_ptr().cast(), from.size_bytes());
+        // SAFETY: (1) both are of this length, and in flight. (2) Nobody has a plain reference to pinned memory: it is read and
+        // written by atomic words only. (3) The lane keeps its stream.
+        unsafe { lane.driver().memcpy_dtoh_async(source, destination, bytes, lane.handle()) }?;
+        Ok(copied.record(lane)?)
+    }
+
+    pub(crate) fn lane(&self) -> &'a Arc<Lane> {
+        self.lane
     }
 
     /// Where work is put. Refuses on a poisoned lane; makes room first.

@@ -30,6 +30,24 @@ impl Event {
         // SAFETY: (1) both are alive as their values are. (2) Who has a turn of a capture's keeps others away until it has ended.
         unsafe { lane.driver().stream_wait_event(lane.handle(), self.handle) }
     }
+
+    /// Whether what it was recorded after has finished; so it has if it was never recorded.
+    pub(crate) fn has_happened(&self) -> Result<bool, DriverError> {
+        // SAFETY: (1) alive as `self` is.
+        unsafe { self.device.driver().event_query(self.handle) }
+    }
+
+    /// Waits for that.
+    pub(crate) fn wait(&self) -> Result<(), DriverError> {
+        // SAFETY: (1) alive as `self` is.
+        unsafe { self.device.driver().event_synchronize(self.handle) }
+    }
+
+    /// Milliseconds from this event to a later one. Both have happened, and tell the time.
+    pub(crate) fn milliseconds_until(&self, end: &Self) -> Result<f32, DriverError> {
+        // SAFETY: (1) alive as both values are.
+        unsafe { self.device.driver().event_elapsed_time(self.handle, end.handle) }
+    }
 }
 
 impl Drop for Event {

@@ -4,6 +4,8 @@
 //! [`Replayer`] out.
 
 mod captured;
+mod completion;
+mod counter;
 mod eager;
 mod event;
 mod fork;
@@ -11,25 +13,31 @@ mod host;
 mod in_flight;
 mod lane;
 mod load;
+mod measure;
 mod order;
 mod policy;
 mod program;
 mod replayer;
 mod retained;
+mod ring;
 mod site;
 mod slots;
 
 pub(crate) use captured::{Captured, Fresh, Segment};
+pub use completion::{Completion, Waiting};
+pub use counter::DeviceCounter;
 pub use eager::Eager;
 pub use fork::Branch;
 pub(crate) use host::HostCall;
 pub(crate) use in_flight::InFlight;
 pub(crate) use lane::{CaptureTurn, Claim, Lane};
 pub(crate) use load::Load;
+pub use measure::Measurement;
 pub use policy::{CapturePolicy, FailStop, MemoryNodes, UpdatePolicy};
 pub(crate) use program::Seam;
 pub(crate) use replayer::Publication;
 pub use replayer::{Follower, Replayer};
 pub(crate) use retained::Retained;
+pub use ring::{Answer, Input, Output};
 pub(crate) use site::{Keep, Place, Site, Turns};
 pub use slots::Token;

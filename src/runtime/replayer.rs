@@ -5,9 +5,11 @@
 use std::fmt;
 
 use super::captured::Captured;
+use super::completion::{Completion, Waiting};
 use super::eager::Eager;
 use super::in_flight::InFlight;
 use super::lane::{Lane, LaneExclusive, LaneTurn};
+use super::measure::{Measurement, Stopwatch};
 use super::program::{Rest, Step};
 use super::slots::Token;
 use crate::driver::{ExecutableHandle, GraphLauncher};
@@ -182,14 +184,80 @@ impl Replayer {
     /// # Ok::<(), dacapo::Error>(())
     /// ```
     pub fn replay_with(&self, body: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        self.replay_around(body, |_| Ok(()))
+    }
+
+    /// Enqueues what `before` does, replays, and enqueues what `after` does, with nobody else's work in between: an answer that is
+    /// read there is this replay's. Returns what `after` does.
+    ///
+    /// # Errors
+    /// `before`'s own, and then nothing is launched; as [`replay`](Self::replay); or `after`'s own.
+    pub fn replay_around<R>(
+        &self,
+        before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
+        after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let mut turn = self.lane.order().turn_for(self.token)?;
         turn.slots.admit(self.token)?;
         let exclusive = self.lane.order().hold_exclusively(turn);
         let mut work = Loose::new(&self.lane);
-        body(&mut Eager::in_turn(&exclusive, &self.lane, &mut work.in_flight))?;
+        before(&mut Eager::in_turn(&exclusive, &self.lane, &mut work.in_flight))?;
+        self.replay_in(&exclusive, &mut work)?;
+        after(&mut Eager::in_turn(&exclusive, &self.lane, &mut work.in_flight))
+    }
+
+    /// Replays all of it, for an exclusive holder.
+    fn replay_in(&self, exclusive: &LaneExclusive<'_>, work: &mut Loose<'_>) -> Result<(), Error> {
         let program = exclusive.turn().slots.admit(self.token)?.program.clone();
-        self.launch_in(&exclusive, self.token, program.first)?;
-        self.run(self.token, 1, program.rest.as_deref().unwrap_or(&Rest(Vec::new())), &exclusive, &mut work)
+        self.launch_in(exclusive, self.token, program.first)?;
+        self.run(self.token, 1, program.rest.as_deref().unwrap_or(&Rest(Vec::new())), exclusive, work)
+    }
+
+    /// Replays, and returns what tells when that replay has finished, whatever is enqueued after it.
+    ///
+    /// # Errors
+    /// As [`replay`](Self::replay), and if the event cannot be had; then nothing was launched.
+    #[doc(alias = "cuEventRecord")]
+    pub fn replay_tracked(&self, waiting: Waiting) -> Result<Completion, Error> {
+        let completion = Completion::unrecorded(&self.lane, waiting)?;
+        self.replay_around(|_| Ok(()), |eager| eager.record(completion.event()))?;
+        Ok(completion)
+    }
+
+    /// Replays so many times, one right after the other and with nobody else's work in between, and measures that by the device's
+    /// clock. Waits until the last has finished.
+    ///
+    /// # Errors
+    /// [`Misuse::NoIterations`] for none; as [`replay`](Self::replay).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1024)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 7))?.publish()?;
+    /// let measured = published.replayer().measure(10)?;
+    /// println!("{:?} a replay", measured.per_replay());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[doc(alias = "cuEventElapsedTime")]
+    pub fn measure(&self, iterations: u32) -> Result<Measurement, Error> {
+        if iterations == 0 {
+            return Err(Misuse::NoIterations.into());
+        }
+        let stopwatch = Stopwatch::new(&self.lane)?;
+        let turn = self.lane.order().turn_for(self.token)?;
+        let exclusive = self.lane.order().hold_exclusively(turn);
+        let mut work = Loose::new(&self.lane);
+        stopwatch.start(&self.lane)?;
+        for _ in 0..iterations {
+            self.replay_in(&exclusive, &mut work)?;
+        }
+        stopwatch.stop(&self.lane)?;
+        drop(exclusive);
+        Ok(Measurement { iterations, total: stopwatch.elapsed()? })
     }
 
     /// A handle that follows the graph from generation to generation, through hot swaps and updates, until it is reset.

@@ -11,7 +11,7 @@ use crate::driver::FillValue;
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
-use crate::runtime::{Branch, Eager, HostCall, Place, Retained, Site, Turns};
+use crate::runtime::{Branch, DeviceCounter, Eager, HostCall, Place, Retained, Site, Turns};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Idle, State};
 use crate::sync::Arc;
@@ -178,6 +178,16 @@ pub trait Enqueue: Recorder {
         // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
         // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
         Ok(unsafe { driver.launch_kernel(function, grid, block, shared_bytes, lane.handle(), &mut pointers) }?)
+    }
+
+    /// Raises a [`DeviceCounter`] by one. One kernel node.
+    ///
+    /// # Errors
+    /// [`Misuse::WrongContext`].
+    fn count(&mut self, counter: &DeviceCounter) -> Result<(), Error> {
+        let (kernel, shape, count) = counter.launch();
+        // SAFETY: (1), (2) dacapo_count(count), in one thread, on a word that it keeps.
+        unsafe { self.launch(kernel, shape, (count,)) }
     }
 
     /// Calls a closure on a thread of the driver's. One host node; called at every replay.

@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use super::Stream;
 use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::runtime::CapturePolicy;
+use crate::runtime::{CapturePolicy, Completion, Eager, Waiting};
 use crate::state::{Resting, State};
 
 impl<S: State> Stream<S> {
@@ -83,6 +83,26 @@ impl<S: State> Stream<S> {
         S: Resting,
     {
         self.core.eager().read_into(source, destination)
+    }
+
+    /// Eager work on the stream, as what [`Input`](crate::Input) and [`Output`](crate::Output) are made and used with.
+    pub fn eager(&mut self) -> Eager<'_>
+    where
+        S: Resting,
+    {
+        self.core.eager()
+    }
+
+    /// Stands for everything enqueued so far: whether it has finished can be asked and waited for, on any thread.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen), [`DriverError`](crate::DriverError).
+    #[doc(alias = "cuEventRecord")]
+    pub fn completion(&mut self, waiting: Waiting) -> Result<Completion, Error>
+    where
+        S: Resting,
+    {
+        self.core.eager().completion(waiting)
     }
 
     /// Sets what later captures on this stream take; the default is [`CapturePolicy::new`].
