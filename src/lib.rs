@@ -75,14 +75,17 @@ pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
 pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};
 pub use runtime::{
-    Answer, Branch, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Input, Measurement,
-    MemoryNodes, Output, Replayer, Token, UpdatePolicy, Waiting,
+    Answer, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Input, Measurement, MemoryNodes,
+    Output, Replayer, Stats, Token, UpdatePolicy, Waiting, Work,
 };
 pub use state::{
     Capturing, Global, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State,
     ThreadLocal,
 };
-pub use stream::{CanBegin, CanBeginSegment, CanEnd, CanPublish, CaptureStatus, Enqueue, HasPublished, Stream, Update};
+pub use stream::{
+    CanBegin, CanBeginSegment, CanEnd, CanPublish, CaptureStatus, CapturedOrEager, Enqueue, HasPublished, Stream,
+    Update,
+};
 
 /// The code in the README is compiled.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::{Rig, on_device, on_devices};
-use dacapo::{Branch, Buffer, CaptureStatus, Enqueue, Error, Idle, LaunchConfig, Misuse, Stream, ThreadLocal};
+use dacapo::{Buffer, CaptureStatus, Enqueue, Error, Idle, LaunchConfig, Misuse, Stream, ThreadLocal, Work};
 use dacapo_sim::Fault;
 
 /// Two fills side by side and then a copy of one over the other.
@@ -162,7 +162,7 @@ fn one_graph_runs_on_two_devices() {
         let one = LaunchConfig::new(1, 1);
         let captured = stream.capture(ThreadLocal, |c| {
             // SAFETY: one pointer to a 64-bit word, on the branch's device.
-            c.fork(&mut other, |branch: &mut Branch<'_>| unsafe { branch.launch(&count_there, one, (&there,)) })?;
+            c.fork(&mut other, |branch: &mut Work<'_>| unsafe { branch.launch(&count_there, one, (&there,)) })?;
             // SAFETY: the same, on the stream's.
             unsafe { c.launch(&count_here, one, (&here,)) }
         });

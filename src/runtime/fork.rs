@@ -6,37 +6,17 @@
 use super::event::Event;
 use super::lane::{CaptureTurn, Lane};
 use super::site::{Keep, Site, Turns};
-use crate::device::Device;
+use super::work::Work;
 use crate::driver::EventKind;
 use crate::error::{Error, Misuse};
 use crate::sync::Arc;
-
-/// Work that runs beside that of the stream it was forked off: see [`Enqueue::fork`](crate::Enqueue::fork).
-///
-/// Has the operations of [`Enqueue`](crate::Enqueue), on the other stream's device.
-pub struct Branch<'a> {
-    site: Site<'a>,
-}
-
-impl Branch<'_> {
-    /// The device that the branch runs on.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        self.site.lane.device()
-    }
-
-    pub(crate) fn site(&mut self) -> Site<'_> {
-        let Site { lane, root, turns, keep } = &mut self.site;
-        Site { lane, root, turns: *turns, keep: keep.reborrow() }
-    }
-}
 
 impl Site<'_> {
     /// Runs `body` on `other`, beside what comes after here, until it is joined: which it is, whatever becomes of the body.
     pub(crate) fn fork(
         self,
         other: &Arc<Lane>,
-        body: impl FnOnce(&mut Branch<'_>) -> Result<(), Error>,
+        body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Site { lane, root, turns, mut keep } = self;
         if Arc::ptr_eq(lane, other) {
@@ -83,7 +63,7 @@ impl<'a> Fork<'a> {
         other_turns: Turns<'a>,
         root: &'a Arc<Lane>,
         keep: Keep<'a>,
-        body: impl FnOnce(&mut Branch<'_>) -> Result<(), Error>,
+        body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // Both are made now, so that joining needs nothing that may not be had.
         let forked = Arc::new(Event::new(lane.device(), EventKind::Untimed)?);
@@ -99,7 +79,7 @@ impl<'a> Fork<'a> {
 
         let mut fork = Self { lane, turns, other, other_turns, joined, keep, open: true };
         let site = Site { lane: other, root, turns: other_turns, keep: fork.keep.reborrow() };
-        let done = body(&mut Branch { site });
+        let done = body(&mut Work::new(site));
         let joined = fork.join();
         done.and(joined)
     }

@@ -21,6 +21,7 @@ use super::load::Load;
 use super::order::{Exclusive, Order, TurnGuard};
 use super::program::Program;
 use super::retained::Retained;
+use super::stats::{Counts, Stats};
 use crate::device::Device;
 use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
 use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
@@ -96,6 +97,7 @@ pub(crate) struct Lane {
     host_panic: Arc<HostPanic>,
     /// What eager work uses that no typed stream keeps: that of seams, and of uploads before a replay. Locked to put in and take out.
     loose: Mutex<Retained>,
+    counts: Counts,
 }
 
 impl Lane {
@@ -117,6 +119,7 @@ impl Lane {
             poisoned: OnceLock::new(),
             host_panic: Arc::default(),
             loose: Mutex::new(Retained::new(device.driver())),
+            counts: Counts::default(),
         });
         Ok((lane, claim))
     }
@@ -125,6 +128,15 @@ impl Lane {
     #[inline]
     pub(crate) fn order(&self) -> &LaneOrder {
         &self.order
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let live = self.order.slots().slots.replays();
+        self.counts.look(live, self.order.waits())
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -194,7 +206,10 @@ impl Lane {
                     return load.settle(self, drained);
                 }
                 Err(_) => match self.order.defer(load) {
-                    Ok(()) => return Ok(()),
+                    Ok(()) => {
+                        self.counts.deferred();
+                        return Ok(());
+                    }
                     // It has ended meanwhile.
                     Err(back) => load = back,
                 },

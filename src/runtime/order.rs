@@ -28,6 +28,8 @@ pub(crate) struct Order<P, D> {
     holder: AtomicU64,
     /// Locked under `turn`, and never the other way round.
     deferred: Mutex<Vec<D>>,
+    /// Times that somebody did not get a turn at once. Relaxed: a count that orders nothing.
+    waits: AtomicU64,
 }
 
 /// The right to put work on the lane, while the lock is held.
@@ -56,6 +58,7 @@ impl<P, D> Order<P, D> {
             changed: Condvar::new(),
             holder: AtomicU64::new(0),
             deferred: Mutex::new(Vec::new()),
+            waits: AtomicU64::new(0),
         }
     }
 
@@ -84,6 +87,7 @@ impl<P, D> Order<P, D> {
 
     #[cold]
     fn wait<'a>(&'a self, mut turn: TurnGuard<'a, P>) -> Result<TurnGuard<'a, P>, Misuse> {
+        self.waits.fetch_add(u64::from(turn.held != Held::Free), Ordering::Relaxed);
         loop {
             match turn.held {
                 Held::Free => return Ok(turn),
@@ -92,6 +96,11 @@ impl<P, D> Order<P, D> {
                 Held::Exclusively => self.changed.wait(&mut turn),
             }
         }
+    }
+
+    /// Times that somebody did not get a turn at once.
+    pub(crate) fn waits(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
     }
 
     /// Whether the calling thread is the exclusive holder. Asked under the lock.

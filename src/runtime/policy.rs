@@ -17,6 +17,7 @@ pub struct CapturePolicy {
     upload: bool,
     fail_stop: FailStop,
     update: UpdatePolicy,
+    retries: u32,
 }
 
 impl CapturePolicy {
@@ -28,6 +29,7 @@ impl CapturePolicy {
             upload: true,
             fail_stop: FailStop::Leak,
             update: UpdatePolicy::Reinstantiate,
+            retries: 0,
         }
     }
 
@@ -63,6 +65,13 @@ impl CapturePolicy {
         self
     }
 
+    /// How often [`capture_or_eager`](crate::Stream::capture_or_eager) makes a capture again that others have invalidated. Not at all
+    /// by default.
+    pub const fn retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
     /// Whether this graph is one to take.
     pub(crate) fn check(self, census: &Census) -> Result<(), Refusal> {
         if census.nodes() == 0 && !self.allow_empty {
@@ -81,6 +90,10 @@ impl CapturePolicy {
 
     pub(crate) fn uploads(self) -> bool {
         self.upload
+    }
+
+    pub(crate) fn retries_left(&self) -> u32 {
+        self.retries
     }
 
     pub(crate) fn on_refused_update(self) -> UpdatePolicy {

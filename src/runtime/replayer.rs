@@ -375,7 +375,10 @@ impl Publication {
     /// enqueued, and every one that was admitted has been.
     pub(crate) fn replace(&mut self, captured: &Captured) -> Result<(), Error> {
         let mut turn = self.0.lane.order().slots_at_rest();
-        self.0.token = turn.slots.replace(self.0.token, captured.program())?;
+        let (token, replays) = turn.slots.replace(self.0.token, captured.program())?;
+        self.0.token = token;
+        self.0.lane.counts().retired(replays);
+        self.0.lane.counts().replaced();
         // Release: pairs with the acquire of `is_current` and of followers. Under the lock, so that who finds the old
         // generation stale finds this one.
         self.0.current.store(self.0.token.generation(), Ordering::Release);
@@ -397,7 +400,8 @@ impl Drop for Publication {
     fn drop(&mut self) {
         // Waits for the lock, and so for a replay that was admitted.
         let mut turn = self.0.lane.order().slots_at_rest();
-        turn.slots.retire(self.0.token);
+        let replays = turn.slots.retire(self.0.token);
+        self.0.lane.counts().retired(replays);
         // Release: pairs with the acquire of `is_current` and of followers.
         self.0.current.store(0, Ordering::Release);
     }

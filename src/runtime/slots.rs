@@ -78,12 +78,13 @@ impl<P> Slots<P> {
         Ok(Token { owner, slot, generation })
     }
 
-    /// Makes `program` the next generation, in place of what `token` names: that is published no more.
-    pub(crate) fn replace(&mut self, token: Token, program: P) -> Result<Token, Error> {
-        self.admit(token)?;
+    /// Makes `program` the next generation, in place of what `token` names: that is published no more. Returns how often it was
+    /// replayed, too.
+    pub(crate) fn replace(&mut self, token: Token, program: P) -> Result<(Token, u64), Error> {
+        let replays = self.admit(token)?.replays;
         let generation = self.next_generation()?;
         self.slots[token.slot] = Some(Live { program, replays: 0, generation });
-        Ok(Token { generation, ..token })
+        Ok((Token { generation, ..token }, replays))
     }
 
     fn next_generation(&mut self) -> Result<Generation, Misuse> {
@@ -103,11 +104,17 @@ impl<P> Slots<P> {
         }
     }
 
-    /// Takes the graph out of circulation: from here on `admit` refuses its token.
-    pub(crate) fn retire(&mut self, token: Token) {
-        if self.admit(token).is_ok() {
-            self.slots[token.slot] = None;
-        }
+    /// Takes the graph out of circulation: from here on `admit` refuses its token. Returns how often it was replayed.
+    pub(crate) fn retire(&mut self, token: Token) -> u64 {
+        let Ok(live) = self.admit(token) else { return 0 };
+        let replays = live.replays;
+        self.slots[token.slot] = None;
+        replays
+    }
+
+    /// Replays of everything that is published.
+    pub(crate) fn replays(&self) -> u64 {
+        self.slots.iter().flatten().map(|live| live.replays).sum()
     }
 }
 
@@ -148,7 +155,8 @@ mod tests {
     fn a_replacement_is_a_new_generation_in_the_same_slot() {
         let mut slots = Slots::new();
         let (a, b) = (slots.publish(1, 'a').unwrap(), slots.publish(1, 'b').unwrap());
-        let c = slots.replace(a, 'c').unwrap();
+        let (c, replays) = slots.replace(a, 'c').unwrap();
+        assert_eq!(replays, 0);
         assert_eq!((c.slot, c.generation()), (a.slot, 3));
         assert_eq!(slots.admit(a).err(), Some(Stale { held: 1, current: Some(3) }));
         assert_eq!((executable(&mut slots, b), executable(&mut slots, c)), (Some('b'), Some('c')));

@@ -42,6 +42,7 @@ impl Drop for OpenCapture {
             // An invalidated capture is what a drop is for; what it was spoilt by has been returned where it happened. The graph,
             // if there is one, goes here: before what its nodes use.
             drop(self.lane.end_capture());
+            self.lane.counts().lost_a_capture();
         }
     }
 }
@@ -189,8 +190,14 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
             Err(error) => Err((from, error)),
         };
         match landed {
-            Ok(data) => Ok(Stream { data, core }),
-            Err((data, error)) => Err(Rejected::new(Stream { data, core }, error)),
+            Ok(data) => {
+                core.lane.counts().captured();
+                Ok(Stream { data, core })
+            }
+            Err((data, error)) => {
+                core.lane.counts().lost_a_capture();
+                Err(Rejected::new(Stream { data, core }, error))
+            }
         }
     }
 
@@ -198,6 +205,7 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
     fn fail(stream: Stream<Self>, body: Error, _: OnlyForDacapo) -> Rejected<Stream<From>> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         let error = recording.fail(body);
+        core.lane.counts().lost_a_capture();
         Rejected::new(Stream { data: from, core }, error)
     }
 }

@@ -11,7 +11,7 @@ use crate::driver::FillValue;
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
-use crate::runtime::{Branch, DeviceCounter, Eager, HostCall, Place, Retained, Site, Turns};
+use crate::runtime::{DeviceCounter, Eager, HostCall, Place, Retained, Site, Turns, Work};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Idle, State};
 use crate::sync::Arc;
@@ -242,7 +242,7 @@ pub trait Enqueue: Recorder {
     fn fork(
         &mut self,
         other: &mut Stream<Idle>,
-        body: impl FnOnce(&mut Branch<'_>) -> Result<(), Error>,
+        body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.site(OnlyForDacapo::new())?.fork(&other.core.lane, body)
     }
@@ -323,7 +323,7 @@ pub trait Enqueue: Recorder {
 
 impl<S: State> Enqueue for Stream<S> {}
 impl Enqueue for Eager<'_> {}
-impl Enqueue for Branch<'_> {}
+impl Enqueue for Work<'_> {}
 
 /// How the driver can fill memory with an element's bytes.
 #[derive(PartialEq, Eq, Debug)]
@@ -368,7 +368,7 @@ fn unit_bytes(value: FillValue) -> usize {
 }
 
 pub(crate) mod sealed {
-    use super::{Branch, Core, Eager, Error, OnlyForDacapo, Retained, Site, Stream, Turns};
+    use super::{Core, Eager, Error, OnlyForDacapo, Retained, Site, Stream, Turns, Work};
     use crate::state::{Phase, State};
 
     #[diagnostic::on_unimplemented(
@@ -407,15 +407,15 @@ pub(crate) mod sealed {
         }
     }
 
-    impl Recorder for Branch<'_> {
+    impl Recorder for Work<'_> {
         fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error> {
-            let site = Branch::site(self);
+            let site = Work::site(self);
             site.lane.check()?;
             Ok(site)
         }
 
         fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained {
-            Branch::site(self).keep.retained
+            Work::site(self).keep.retained
         }
     }
 }

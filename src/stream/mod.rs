@@ -2,6 +2,7 @@
 
 mod capturing;
 mod enqueue;
+mod fallback;
 mod idle;
 mod instantiated;
 mod published;
@@ -11,12 +12,13 @@ mod transition;
 use std::fmt;
 
 pub use enqueue::Enqueue;
+pub use fallback::CapturedOrEager;
 pub use published::Update;
 pub use transition::{CanBegin, CanBeginSegment, CanEnd, CanPublish, HasPublished};
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::runtime::{CapturePolicy, Claim, Eager, InFlight, Lane, Load};
+use crate::runtime::{CapturePolicy, Claim, Eager, InFlight, Lane, Load, Stats};
 use crate::state::State;
 use crate::sync::Arc;
 
@@ -107,6 +109,12 @@ impl<S: State> Stream<S> {
     #[must_use]
     pub fn device(&self) -> &Device {
         self.core.lane.device()
+    }
+
+    /// What has happened on the CUDA stream so far, over all siblings.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.core.lane.stats()
     }
 
     /// Asks the driver for the stream's capture status. In any state; changes nothing.

@@ -42,10 +42,11 @@ impl PublishedData {
     /// Puts what was recorded in the place of a segment: within its executable, or as the next generation. On an error
     /// everything is as it was.
     fn update(&mut self, index: usize, recorded: Recorded, policy: CapturePolicy) -> Result<(), Error> {
-        let (fresh, _turn) = recorded.check(policy)?;
+        let (fresh, turn) = recorded.check(policy)?;
         let (fresh, refused) = match self.captured.segment_mut(index)?.update(fresh)? {
             Ok(()) => {
                 self.last_update = Some(Update::InPlace);
+                self.publication.replayer().lane().counts().updated();
                 return Ok(());
             }
             Err(refused) => refused,
@@ -61,7 +62,8 @@ impl PublishedData {
             return Err(error);
         }
         self.last_update = Some(Update::NewGeneration(refused));
-        // Put off until the turn is over, which is at the end of this function.
+        // The release waits for the lane.
+        drop(turn);
         Ok(lane.release(self.captured.load(vec![old]))?)
     }
 }

@@ -1,0 +1,35 @@
+//! Somewhere to enqueue work, whether it is captured there or runs.
+
+use super::site::Site;
+use crate::device::Device;
+
+/// Somewhere to enqueue work: a branch of a stream ([`fork`](crate::Enqueue::fork)), or a stream in a body that is run both eagerly and
+/// under capture ([`warm_up`](crate::Stream::warm_up), [`capture_or_eager`](crate::Stream::capture_or_eager)).
+///
+/// Has the operations of [`Enqueue`](crate::Enqueue).
+pub struct Work<'a> {
+    site: Site<'a>,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(site: Site<'a>) -> Self {
+        Self { site }
+    }
+
+    /// The device that the work runs on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.site.lane.device()
+    }
+
+    /// Whether the work is captured, and does not run now.
+    #[must_use]
+    pub fn is_captured(&self) -> bool {
+        self.site.keep.branches.is_some()
+    }
+
+    pub(crate) fn site(&mut self) -> Site<'_> {
+        let Site { lane, root, turns, keep } = &mut self.site;
+        Site { lane, root, turns: *turns, keep: keep.reborrow() }
+    }
+}
