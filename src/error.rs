@@ -11,6 +11,7 @@
 //! | [`Misuse`] | an argument that could not be ruled out at compile time, or a call out of turn | unchanged |
 //! | [`Stale`] | a replay of a generation that is no longer published | unchanged, nothing was launched |
 //! | [`Parked`] | an earlier `Drop` failed, and nobody has heard of it yet | unchanged; the report clears it |
+//! | [`Faulted`] | the device has faulted, and its context is lost | refuses everything from here on |
 //! | [`Poisoned`] | completion could not be proven, so captured storage was kept for good | refuses everything from here on |
 //!
 //! Display texts are one line, lower case, without a full stop. No variant holds a free-form string of our own.
@@ -18,6 +19,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::node::Node;
 use crate::node_kind::NodeKind;
 
 /// A boxed error of somebody else's, as a capture body may return it.
@@ -56,6 +58,9 @@ pub enum Error {
     /// An error of an earlier `Drop` that nobody has been told of.
     #[error(transparent)]
     Parked(#[from] Parked),
+    /// The device has faulted, and its context is lost.
+    #[error(transparent)]
+    Faulted(#[from] Faulted),
     /// Captured storage was kept for good because its work could not be proven complete.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),
@@ -88,6 +93,7 @@ impl Error {
             .or_else(family::<Misuse>)
             .or_else(family::<Stale>)
             .or_else(family::<Parked>)
+            .or_else(family::<Faulted>)
             .or_else(family::<Poisoned>)
             .unwrap_or_else(Self::Body)
     }
@@ -98,6 +104,7 @@ impl Error {
         match self {
             Self::Driver(error) | Self::Module(error, _) => Some(error.code),
             Self::Parked(parked) => Some(parked.error.code),
+            Self::Faulted(faulted) => Some(faulted.cause.code),
             Self::Poisoned(poisoned) => Some(poisoned.cause.code),
             Self::PartialReplay(partial) => partial.source.code(),
             Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
@@ -245,6 +252,12 @@ impl DriverCode {
     pub const STREAM_CAPTURE_WRONG_THREAD: Self = Self(908);
     pub const GRAPH_EXEC_UPDATE_FAILURE: Self = Self(910);
 
+    /// Whether the code says that work on the device has faulted in a way that loses the context.
+    pub(crate) const fn loses_the_context(self) -> bool {
+        // ECC and NVLink errors; illegal address, timeout, assertion, and the exceptions of device code.
+        matches!(self.0, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719)
+    }
+
     /// The number, as in `cuda.h`.
     #[must_use]
     pub const fn number(self) -> u32 {
@@ -375,7 +388,7 @@ fn meaning_of_end(code: DriverCode) -> Option<&'static str> {
 }
 
 /// A graph that was captured without an error and that the policy does not take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// Nothing was recorded: the work went to another stream, or there was none.
@@ -393,7 +406,43 @@ pub enum Refusal {
         /// Free nodes in the graph.
         frees: usize,
     },
+    /// There are more or fewer nodes of a kind than the policy expects.
+    #[error("the captured graph has {found} {kind} nodes, expected were {expected} (CapturePolicy::expect)")]
+    Count {
+        /// The first kind that differs, in the driver's order.
+        kind: NodeKind,
+        /// Nodes of it that the policy expects.
+        expected: usize,
+        /// Nodes of it in the graph.
+        found: usize,
+    },
+    /// The graph launches something else than the manifest says.
+    #[error(transparent)]
+    Manifest(#[from] Box<ManifestMismatch>),
 }
+
+/// Where a captured graph first differs from its manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ManifestMismatch {
+    /// The position, from 0, in the order of [`Census::in_order`](crate::Census::in_order).
+    pub position: usize,
+    /// What the manifest has there; `None` if it ends before.
+    pub expected: Option<Node>,
+    /// What the graph has there; `None` if it ends before.
+    pub found: Option<Node>,
+}
+
+impl fmt::Display for ManifestMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_end = |node: &Option<Node>| node.as_ref().map_or_else(|| "the end".to_owned(), Node::to_string);
+        let (expected, found) = (or_end(&self.expected), or_end(&self.found));
+        write!(f, "node {} of the captured graph is not what the manifest says: ", self.position)?;
+        write!(f, "expected {expected}, found {found}")
+    }
+}
+
+impl StdError for ManifestMismatch {}
 
 /// A new capture that cannot take the place of a published graph within its executable. The executable is as it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -569,6 +618,16 @@ pub enum Misuse {
         /// Threads of a block in x, y, z.
         block: [u32; 3],
     },
+    /// A launch in clusters whose grid is not made of whole ones.
+    #[error("a launch of kernel {kernel} in clusters of {cluster:?} blocks, of which a grid of {grid:?} is not made")]
+    ClusterShape {
+        /// The kernel's name.
+        kernel: Box<str>,
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// Blocks of a cluster in x, y, z.
+        cluster: [u32; 3],
+    },
     /// Too many or too few kernel arguments.
     #[error("kernel {kernel} takes {expected} arguments, not {found}")]
     ArgumentCount {
@@ -625,6 +684,17 @@ pub enum Misuse {
     /// A measurement of no replays.
     #[error("nothing to measure: no iterations")]
     NoIterations,
+    /// A capture on a thread that keeps captures out of the gate, or the other way round.
+    #[error("this thread is in the capture gate already, as the other kind: it would wait for itself")]
+    GateHeld,
+    /// An operation in a list that is to be captured, and that says that it cannot be.
+    #[error("operation {position}, {name}, cannot be captured")]
+    NotCapturable {
+        /// Its position in the list, from 0.
+        position: usize,
+        /// What it calls itself.
+        name: Box<str>,
+    },
     /// A segment that there is not.
     #[error("no segment {index}: the graph has {of}")]
     NoSuchSegment {
@@ -714,6 +784,16 @@ impl StdError for Stale {}
 pub struct Parked {
     /// What failed.
     pub error: DriverError,
+}
+
+/// The device has faulted: its context is lost, and every call on it fails with the same code (D13 in
+/// [`manual::safety`](crate::manual::safety)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the device has faulted, and its context is lost: {cause}")]
+#[non_exhaustive]
+pub struct Faulted {
+    /// The call that the fault showed up in first.
+    pub cause: DriverError,
 }
 
 /// Work could not be proven complete, so what it uses is kept for good, and the stream refuses everything.

@@ -51,9 +51,13 @@ mod buffer;
 mod device;
 mod driver;
 mod error;
+mod gate;
 mod graph;
 mod kernel;
 pub mod manual;
+#[cfg(all(loom, test))]
+mod models;
+mod node;
 mod node_kind;
 mod pinned;
 mod runtime;
@@ -66,25 +70,33 @@ pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};
 pub use cudarc;
 pub use device::Device;
+pub use driver::DriverDot;
 pub use error::{
-    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, KnownKernels, Misuse, NodeName, Parked,
-    PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason, UpdateRefused,
+    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Faulted, KnownKernels, ManifestMismatch, Misuse,
+    NodeName, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason, UpdateRefused,
 };
-pub use graph::Census;
-pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
+pub use gate::{CaptureGate, Synchronising};
+#[cfg(feature = "svg")]
+#[cfg_attr(docsrs, doc(cfg(feature = "svg")))]
+pub use graph::Svg;
+pub use graph::{
+    Census, Dot, Edge, InspectedPart, InspectedSegment, Inspection, Manifest, NodeCounts, RetainedMemory, Table,
+};
+pub use kernel::{Argument, Arguments, Kernel, LaunchAttributes, LaunchConfig, Module};
+pub use node::{KernelLaunch, Node};
 pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};
 pub use runtime::{
-    Answer, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Input, Measurement, MemoryNodes,
-    Output, Replayer, Stats, Token, UpdatePolicy, Waiting, Work,
+    Answer, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Freeze, Input, Measurement,
+    MemoryNodes, Output, Replayer, Stats, Token, UpdatePolicy, Waiting, Work,
 };
 pub use state::{
     Capturing, Global, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State,
     ThreadLocal,
 };
 pub use stream::{
-    CanBegin, CanBeginSegment, CanEnd, CanPublish, CaptureStatus, CapturedOrEager, Enqueue, HasPublished, Stream,
-    Update,
+    Bucket, Buckets, CanBegin, CanBeginSegment, CanEnd, CanPublish, Capturable, CaptureStatus, CapturedOrEager,
+    Enqueue, HasGraph, HasPublished, Operation, Stream, Update,
 };
 
 /// The code in the README is compiled.

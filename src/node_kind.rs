@@ -4,6 +4,9 @@ use std::fmt;
 
 /// The kind of a graph's node, in the driver's terms.
 ///
+/// # JSON
+/// With the feature `serde`: a string, the kind as it displays.
+///
 /// # References
 /// [CUgraphNodeType](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -62,6 +65,16 @@ impl NodeKind {
             other => Self::Other(other),
         }
     }
+
+    /// The kind that displays as `name`.
+    #[cfg(feature = "serde")]
+    fn named(name: &str) -> Option<Self> {
+        if let Some(number) = name.strip_prefix("kind ") {
+            return number.parse().ok().map(Self::of_number);
+        }
+        let mut known = (0..).map(Self::of_number).take_while(|kind| !matches!(kind, Self::Other(_)));
+        known.find(|kind| kind.to_string() == name)
+    }
 }
 
 impl fmt::Display for NodeKind {
@@ -83,5 +96,21 @@ impl fmt::Display for NodeKind {
             Self::Conditional => "conditional",
             Self::Other(number) => return write!(f, "kind {number}"),
         })
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for NodeKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for NodeKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::named(&name)
+            .ok_or_else(|| serde::de::Error::invalid_value(serde::de::Unexpected::Str(&name), &"a kind of node"))
     }
 }

@@ -16,6 +16,8 @@ mod order_begin_while_capturing;
 mod order_end_twice;
 #[path = "../ui-tests/pass/order/end_without_begin.rs"]
 mod order_end_without_begin;
+#[path = "../ui-tests/pass/order/inspect_while_capturing.rs"]
+mod order_inspect_while_capturing;
 #[path = "../ui-tests/pass/order/publish_twice.rs"]
 mod order_publish_twice;
 #[path = "../ui-tests/pass/order/read_while_capturing.rs"]

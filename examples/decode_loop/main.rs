@@ -1,11 +1,13 @@
 //! How much does replay save in a decode loop of many small kernels?
 //!
-//! `cargo run --release --example decode_loop`, or with `-- --prompt TEXT --tokens N --driver auto|cuda|sim --json`. Decodes
-//! with a small transformer (weights made up from a seed, so the text is noise), first eagerly, then by replaying one captured
+//! `cargo run --release --example decode_loop`, or with `-- --prompt TEXT --tokens N --driver auto|cuda|sim --json --graph-svg FILE`.
+//! Decodes with a small transformer (weights made up from a seed, so the text is noise), first eagerly, then by replaying one captured
 //! step, and checks that both give the same tokens.
 
 use std::error::Error;
+use std::fs;
 use std::io::{self, IsTerminal, Read, Write, stderr, stdin, stdout};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -43,6 +45,10 @@ struct Options {
     /// Print one line of JSON instead of text.
     #[arg(long)]
     json: bool,
+
+    /// Write a picture of the captured step to this file.
+    #[arg(long, value_name = "FILE")]
+    graph_svg: Option<PathBuf>,
 }
 
 /// What was decoded, and how long each step took.
@@ -79,7 +85,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     check_lengths(&prompt, options.tokens)?;
     let driver = common::choose_driver(&options.driver)?;
     let device = Device::open(0)?;
-    let report = decode(driver, &device, &prompt, options.tokens)?;
+    let report = decode(driver, &device, &prompt, options.tokens, options.graph_svg.as_deref())?;
     if options.json {
         writeln!(stdout(), "{}", report.to_json(&prompt))?;
     } else {
@@ -137,7 +143,13 @@ fn check_lengths(prompt: &[u8], tokens: usize) -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn decode(driver: &'static str, device: &Device, prompt: &[u8], tokens: usize) -> Result<Report, Box<dyn Error>> {
+fn decode(
+    driver: &'static str,
+    device: &Device,
+    prompt: &[u8],
+    tokens: usize,
+    graph_svg: Option<&Path>,
+) -> Result<Report, Box<dyn Error>> {
     let mut stream: Stream<Idle> = device.stream()?;
     let model = Model::new(device, &mut stream, SEED)?;
     let bar = progress_bar(prompt.len() + tokens - 1);
@@ -148,6 +160,10 @@ fn decode(driver: &'static str, device: &Device, prompt: &[u8], tokens: usize) -
     })?;
 
     let captured = stream.capture(ThreadLocal, |capturing| model.step(capturing))?;
+    if let Some(path) = graph_svg {
+        let picture = captured.inspect().svg().to_string();
+        fs::write(path, picture).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
     let (nodes, kernels) = (captured.census().to_string(), captured.census().count(NodeKind::Kernel));
     let mut published = captured.publish()?;
     let replayer = published.replayer();

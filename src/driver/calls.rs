@@ -6,8 +6,10 @@ use cudarc::driver::sys::{
     CUcontext, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream,
 };
 
-use super::graph::{ExecUpdateResultInfo, KernelNodeAttribute, KernelNodeParams};
+use super::graph::ExecUpdateResultInfo;
 use super::library::Library;
+use super::module::KernelLaunch;
+use super::node::{EdgeData, KernelNodeAttribute, KernelNodeParams};
 use crate::error::{Call, DriverCode, DriverError, Error, Unavailable};
 use crate::sync::OnceLock;
 
@@ -61,6 +63,7 @@ driver_calls! {
     stream_create: c"cuStreamCreate" (*mut CUstream, c_uint);
     stream_destroy: c"cuStreamDestroy_v2" (CUstream);
     stream_synchronize: c"cuStreamSynchronize" (CUstream);
+    stream_query: c"cuStreamQuery" (CUstream);
     stream_is_capturing: c"cuStreamIsCapturing" (CUstream, *mut c_uint);
     stream_begin_capture: c"cuStreamBeginCapture_v2" (CUstream, c_uint);
     stream_end_capture: c"cuStreamEndCapture" (CUstream, *mut CUgraph);
@@ -91,19 +94,24 @@ driver_calls! {
     launch_kernel: c"cuLaunchKernel" (
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
     );
+    launch_kernel_ex: c"cuLaunchKernelEx" (*const KernelLaunch, CUfunction, *mut *mut c_void, *mut *mut c_void);
     launch_host_func: c"cuLaunchHostFunc" (CUstream, unsafe extern "C" fn(*mut c_void), *mut c_void);
     graph_get_nodes: c"cuGraphGetNodes" (CUgraph, *mut CUgraphNode, *mut usize);
     graph_node_get_type: c"cuGraphNodeGetType" (CUgraphNode, *mut c_uint);
+    graph_get_edges: c"cuGraphGetEdges" (CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut usize);
     graph_instantiate: c"cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, u64);
     graph_upload: c"cuGraphUpload" (CUgraphExec, CUstream);
     graph_launch: c"cuGraphLaunch" (CUgraphExec, CUstream);
     graph_exec_update: c"cuGraphExecUpdate_v2" (CUgraphExec, CUgraph, *mut ExecUpdateResultInfo);
     graph_kernel_node_get_params: c"cuGraphKernelNodeGetParams_v2" (CUgraphNode, *mut KernelNodeParams);
     graph_kernel_node_get_attribute: c"cuGraphKernelNodeGetAttribute" (CUgraphNode, c_uint, *mut KernelNodeAttribute);
+    graph_debug_dot_print: c"cuGraphDebugDotPrint" (CUgraph, *const c_char, c_uint);
     graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
     graph_destroy: c"cuGraphDestroy" (CUgraph);
     @newer
     func_get_name: c"cuFuncGetName" (*mut *const c_char, CUfunction);
+    kernel_get_name: c"cuKernelGetName" (*mut *const c_char, *mut c_void);
+    graph_get_edges_v2: c"cuGraphGetEdges_v2" (CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut EdgeData, *mut usize);
 }
 
 /// The driver, once it has been found. Written once; a reader that finds it sees all of it.

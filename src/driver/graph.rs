@@ -3,12 +3,12 @@
 //! NVIDIA: graph objects "are not internally synchronized and must not be accessed concurrently from multiple threads"
 //! (CUDA Driver API 13.0, Graph object thread safety). Every function here that takes a handle has that as a condition.
 
-use std::ffi::{CStr, c_uint, c_void};
+use std::ffi::{CStr, c_uint};
 use std::ptr;
 
-use cudarc::driver::sys::{CUcontext, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUstream};
+use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode, CUstream};
 
-use super::{Driver, FunctionHandle, StreamHandle};
+use super::{Driver, NodeHandle, StreamHandle};
 use crate::error::{DriverCode, DriverError};
 
 /// A graph's handle. Names the graph; owns nothing.
@@ -28,10 +28,6 @@ unsafe impl Send for ExecutableHandle {}
 // SAFETY: a number that many may look at. What must not happen at once are calls with it, and each of them has that as a condition.
 unsafe impl Sync for ExecutableHandle {}
 
-/// A node's handle. Names the node; owns nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NodeHandle(CUgraphNode);
-
 /// `CUgraphExecUpdateResultInfo`, with its enumeration as a number.
 #[repr(C)]
 pub(super) struct ExecUpdateResultInfo {
@@ -39,26 +35,6 @@ pub(super) struct ExecUpdateResultInfo {
     error_node: CUgraphNode,
     error_from_node: CUgraphNode,
 }
-
-/// `CUDA_KERNEL_NODE_PARAMS` of CUDA 12.
-#[repr(C)]
-pub(super) struct KernelNodeParams {
-    function: CUfunction,
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared_bytes: c_uint,
-    arguments: *mut *mut c_void,
-    extra: *mut *mut c_void,
-    kernel: *mut c_void,
-    context: CUcontext,
-}
-
-/// `CUkernelNodeAttrValue`: 64 bytes, of which each attribute uses what it needs.
-#[repr(C, align(8))]
-pub(super) struct KernelNodeAttribute([c_uint; 16]);
-
-/// `CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_DIMENSION`.
-const CLUSTER_DIMENSION: c_uint = 4;
 
 /// An update that the driver has refused, as it says why.
 #[derive(Clone, Copy, Debug)]
@@ -69,9 +45,19 @@ pub(crate) struct Refused {
     pub(crate) node: Option<NodeHandle>,
 }
 
-/// What a kernel node launches.
-pub(crate) struct KernelNode {
-    pub(crate) function: Option<FunctionHandle>,
+/// How much `cuGraphDebugDotPrint` says of each node.
+///
+/// # References
+/// [CUgraphDebugDot_flags](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DriverDot {
+    /// Its kind, or the kernel's name.
+    Names = 0,
+    /// The shape of kernel launches, too.
+    Launches = 4,
+    /// Everything that the driver knows, handles and addresses included.
+    Verbose = 1,
 }
 
 impl ExecutableHandle {
@@ -128,70 +114,24 @@ impl Driver {
         let code = unsafe { (self.graph_get_nodes.call)(graph.0, nodes.as_mut_ptr(), &raw mut count) };
         self.check(self.graph_get_nodes.name, code)?;
         nodes.truncate(count);
-        Ok(nodes.into_iter().map(NodeHandle).collect())
+        Ok(nodes.into_iter().map(NodeHandle::of).collect())
     }
 
-    /// `cuGraphNodeGetType`: the driver's number of a node's kind.
+    /// `cuGraphDebugDotPrint`: writes a picture of the graph, in the DOT language, to a file.
     ///
     /// # Safety
-    /// 1. The node's graph is alive, and no other thread uses it meanwhile.
-    pub(crate) unsafe fn graph_node_get_type(&self, node: NodeHandle) -> Result<u32, DriverError> {
-        let mut kind: c_uint = 0;
-        // SAFETY: (1); a live out-pointer.
-        let code = unsafe { (self.graph_node_get_type.call)(node.0, &raw mut kind) };
-        self.check(self.graph_node_get_type.name, code)?;
-        Ok(kind)
-    }
-
-    /// `cuGraphKernelNodeGetParams`.
-    ///
-    /// # Safety
-    /// 1. It is a kernel node, of a graph that is alive and that no other thread uses meanwhile.
-    pub(crate) unsafe fn graph_kernel_node_get_params(&self, node: NodeHandle) -> Result<KernelNode, DriverError> {
-        let mut params = KernelNodeParams {
-            function: ptr::null_mut(),
-            grid: [0; 3],
-            block: [0; 3],
-            shared_bytes: 0,
-            arguments: ptr::null_mut(),
-            extra: ptr::null_mut(),
-            kernel: ptr::null_mut(),
-            context: ptr::null_mut(),
-        };
-        // SAFETY: (1); a live out-pointer to a struct of the layout in `cuda.h`.
-        let code = unsafe { (self.graph_kernel_node_get_params.call)(node.0, &raw mut params) };
-        self.check(self.graph_kernel_node_get_params.name, code)?;
-        let function = (!params.function.is_null()).then_some(FunctionHandle::of(params.function));
-        Ok(KernelNode { function })
-    }
-
-    /// The cluster dimensions of a kernel node, by `cuGraphKernelNodeGetAttribute`; zeros if it is launched without.
-    ///
-    /// # Safety
-    /// 1. It is a kernel node, of a graph that is alive and that no other thread uses meanwhile.
-    pub(crate) unsafe fn graph_kernel_node_cluster(&self, node: NodeHandle) -> Result<[u32; 3], DriverError> {
-        let mut value = KernelNodeAttribute([0; 16]);
-        // SAFETY: (1); a live out-pointer to 64 bytes.
-        let code = unsafe { (self.graph_kernel_node_get_attribute.call)(node.0, CLUSTER_DIMENSION, &raw mut value) };
-        self.check(self.graph_kernel_node_get_attribute.name, code)?;
-        let KernelNodeAttribute([x, y, z, ..]) = value;
-        Ok([x, y, z])
-    }
-
-    /// `cuFuncGetName`, on drivers that have it (CUDA 12.3).
-    ///
-    /// # Safety
-    /// 1. The function's module is loaded.
-    pub(crate) unsafe fn func_get_name(&self, function: FunctionHandle) -> Option<Box<str>> {
-        let call = self.func_get_name.as_ref()?.call;
-        let mut name = ptr::null();
-        // SAFETY: (1); a live out-pointer.
-        let code = unsafe { call(&raw mut name, function.raw()) };
-        if code != 0 || name.is_null() {
-            return None;
-        }
-        // SAFETY: after success the name is a NUL-terminated string that lives as long as the module (1).
-        Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into())
+    /// 1. `graph` is alive, and no other thread uses it meanwhile.
+    /// 2. The modules of its kernels are loaded.
+    pub(crate) unsafe fn graph_debug_dot_print(
+        &self,
+        graph: GraphHandle,
+        path: &CStr,
+        detail: DriverDot,
+    ) -> Result<(), DriverError> {
+        // SAFETY: (1), (2); the path ends in NUL.
+        let code =
+            self.relaxed(|| unsafe { (self.graph_debug_dot_print.call)(graph.0, path.as_ptr(), detail as c_uint) });
+        self.check(self.graph_debug_dot_print.name, code)
     }
 
     /// `cuGraphExecUpdate`: makes an executable launch what `graph` holds. Refused if it differs by more than what can be
@@ -211,7 +151,7 @@ impl Driver {
         match self.check(self.graph_exec_update.name, code) {
             Ok(()) => Ok(Ok(())),
             Err(error) if error.code == DriverCode::GRAPH_EXEC_UPDATE_FAILURE => {
-                let node = (!info.error_node.is_null()).then_some(NodeHandle(info.error_node));
+                let node = (!info.error_node.is_null()).then(|| NodeHandle::of(info.error_node));
                 Ok(Err(Refused { result: info.result, node }))
             }
             Err(error) => Err(error),

@@ -23,12 +23,15 @@ mod graph;
 mod library;
 mod memory;
 mod module;
+mod node;
 mod stream;
 
 pub(crate) use calls::Driver;
 pub(crate) use context::{ContextHandle, DeviceAttribute};
 pub(crate) use event::{EventHandle, EventKind};
-pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher, NodeHandle};
+pub use graph::DriverDot;
+pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher};
 pub(crate) use memory::FillValue;
-pub(crate) use module::{FunctionHandle, ModuleHandle};
+pub(crate) use module::{FunctionHandle, LaunchAttribute, ModuleHandle};
+pub(crate) use node::{Callee, Dependency, KernelAttribute, KernelNode, NodeHandle};
 pub(crate) use stream::{CaptureMode, StreamHandle};

@@ -2,11 +2,19 @@
 
 #![allow(unsafe_code)]
 
-use super::Census;
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+use super::{Census, Edge};
 use crate::device::Device;
-use crate::driver::{ExecutableHandle, GraphHandle, NodeHandle, StreamHandle};
+use crate::driver::{
+    Callee, Dependency, DriverDot, ExecutableHandle, FunctionHandle, GraphHandle, KernelAttribute, KernelNode,
+    NodeHandle, StreamHandle,
+};
 use crate::error::{DriverError, NodeName, UpdateReason, UpdateRefused};
+use crate::node::{KernelLaunch, Node};
 use crate::node_kind::NodeKind;
+use crate::sync::Arc;
 
 /// A graph that a capture yielded.
 pub(crate) struct Graph {
@@ -22,10 +30,37 @@ impl Graph {
         Self { device: device.clone(), handle }
     }
 
-    /// Counts the nodes.
-    pub(crate) fn census(&self) -> Result<Census, DriverError> {
-        let kinds: Result<Vec<u32>, DriverError> = self.nodes()?.into_iter().map(|node| self.kind(node)).collect();
-        Ok(Census::of_numbers(kinds?))
+    /// Looks at every node: some five driver calls for a kernel, one for any other.
+    ///
+    /// `known` names a function where the driver does not.
+    ///
+    /// # Safety
+    /// 1. The modules of its kernels are loaded.
+    pub(crate) unsafe fn census(
+        &self,
+        known: impl Fn(FunctionHandle) -> Option<Arc<str>>,
+    ) -> Result<Census, DriverError> {
+        let mut names = HashMap::new();
+        let mut name = |callee: Callee| {
+            // SAFETY: (1).
+            let of_driver = || unsafe { self.device.driver().name_of_callee(callee) }.map(Arc::from);
+            let of_module = || if let Callee::Function(function) = callee { known(function) } else { None };
+            names.entry(callee).or_insert_with(|| of_driver().or_else(of_module)).clone()
+        };
+        // The driver may want the context to load what it has put off, which is nothing that a capture of this thread should see.
+        self.device.with_current(|driver| {
+            driver.relaxed(|| {
+                let handles = self.nodes()?;
+                let nodes = handles.iter().map(|&node| self.node(node, &mut name)).collect::<Result<_, _>>()?;
+                let places: HashMap<NodeHandle, usize> = handles.into_iter().zip(0..).collect();
+                // SAFETY: (1) owned, by the field's invariant.
+                let dependencies = unsafe { driver.graph_get_edges(self.handle) }?;
+                let edges = dependencies.into_iter().filter_map(|Dependency { from, to, programmatic }| {
+                    Some(Edge { from: *places.get(&from)?, to: *places.get(&to)?, programmatic })
+                });
+                Ok(Census::arrange(nodes, edges.collect()))
+            })
+        })
     }
 
     fn nodes(&self) -> Result<Vec<NodeHandle>, DriverError> {
@@ -33,24 +68,30 @@ impl Graph {
         unsafe { self.device.driver().graph_get_nodes(self.handle) }
     }
 
-    /// The driver's number of the kind of one of its nodes.
-    fn kind(&self, node: NodeHandle) -> Result<u32, DriverError> {
+    /// One of its nodes.
+    fn node(&self, node: NodeHandle, name: &mut impl FnMut(Callee) -> Option<Arc<str>>) -> Result<Node, DriverError> {
+        let driver = self.device.driver();
         // SAFETY: (1) the node is of this graph, which is owned.
-        unsafe { self.device.driver().graph_node_get_type(node) }
-    }
-
-    /// The first kernel node that is launched in clusters.
-    fn clustered(&self) -> Result<Option<NodeHandle>, DriverError> {
-        for node in self.nodes()? {
-            if NodeKind::of_number(self.kind(node)?) == NodeKind::Kernel {
-                // SAFETY: (1) a kernel node of this graph, which is owned.
-                let cluster = unsafe { self.device.driver().graph_kernel_node_cluster(node) }?;
-                if cluster.iter().any(|&blocks| blocks > 1) {
-                    return Ok(Some(node));
-                }
-            }
+        let kind = NodeKind::of_number(unsafe { driver.graph_node_get_type(node) }?);
+        if kind != NodeKind::Kernel {
+            return Ok(kind.into());
         }
-        Ok(None)
+        // SAFETY: (1) a kernel node of this graph, which is owned.
+        let KernelNode { callee, grid, block, shared_bytes } = unsafe { driver.graph_kernel_node_get_params(node) }?;
+        // SAFETY: as above.
+        let attribute = |attribute| unsafe { driver.graph_kernel_node_get_attribute(node, attribute) };
+        let cluster = attribute(KernelAttribute::ClusterDimension)?;
+        let [cooperative, ..] = attribute(KernelAttribute::Cooperative)?;
+        let [priority, ..] = attribute(KernelAttribute::Priority)?;
+        Ok(Node::Kernel(KernelLaunch {
+            name: callee.and_then(name),
+            grid,
+            block,
+            shared_bytes,
+            cluster: (cluster != [0; 3]).then_some(cluster),
+            cooperative: cooperative != 0,
+            priority: priority.cast_signed(),
+        }))
     }
 
     /// What to call one of its nodes in a message.
@@ -67,9 +108,18 @@ impl Graph {
             // SAFETY: a kernel node of this graph, which is owned (1).
             let params = unsafe { driver.graph_kernel_node_get_params(node) }?;
             // SAFETY: (2).
-            kernel = params.function.and_then(|function| unsafe { driver.func_get_name(function) });
+            kernel = params.callee.and_then(|callee| unsafe { driver.name_of_callee(callee) });
         }
         Ok(NodeName { kind, kernel })
+    }
+
+    /// Has the driver write its picture of the graph to a file.
+    ///
+    /// # Safety
+    /// 1. The modules of its kernels are loaded.
+    pub(crate) unsafe fn write_dot(&self, path: &CStr, detail: DriverDot) -> Result<(), DriverError> {
+        // SAFETY: (1) owned, by the field's invariant. (2) (1) of the caller.
+        self.device.with_current(|driver| unsafe { driver.graph_debug_dot_print(self.handle, path, detail) })
     }
 
     /// Instantiates.
@@ -107,20 +157,29 @@ impl Executable {
     /// # Safety
     /// 1. No other thread uses the executable meanwhile.
     /// 2. The modules of the graph's kernels are loaded.
-    pub(crate) unsafe fn update(&self, graph: &Graph) -> Result<Result<(), UpdateRefused>, DriverError> {
+    pub(crate) unsafe fn update(
+        &self,
+        graph: &Graph,
+        census: &Census,
+    ) -> Result<Result<(), UpdateRefused>, DriverError> {
         // What it was instantiated from may be gone, so the new graph alone is looked at: if the old one had clusters and this
         // one has none, the driver compares the attributes and refuses.
-        let (reason, node) = match graph.clustered()? {
-            Some(node) => (UpdateReason::Cluster, Some(node)),
-            // SAFETY: (1) alive as `self` and `graph` are; the graph is owned by its value; (1) of the caller.
-            None => match unsafe { self.device.driver().graph_exec_update(self.handle, graph.handle) }? {
-                Ok(()) => return Ok(Ok(())),
-                Err(refused) => (UpdateReason::of_number(refused.result), refused.node),
-            },
-        };
-        // SAFETY: (1) named by the driver as one of this graph. (2) of the caller.
-        let node = node.map(|node| unsafe { graph.name(node) }).transpose()?;
-        Ok(Err(UpdateRefused { reason, node }))
+        let in_clusters =
+            |launch: &&KernelLaunch| launch.cluster.is_some_and(|blocks| blocks.iter().any(|&along| along > 1));
+        if let Some(launch) = census.kernels().find(in_clusters) {
+            let kernel = launch.name.as_deref().map(Box::from);
+            let node = Some(NodeName { kind: NodeKind::Kernel, kernel });
+            return Ok(Err(UpdateRefused { reason: UpdateReason::Cluster, node }));
+        }
+        // SAFETY: (1) alive as `self` and `graph` are; the graph is owned by its value; (1) of the caller.
+        match unsafe { self.device.driver().graph_exec_update(self.handle, graph.handle) }? {
+            Ok(()) => Ok(Ok(())),
+            Err(refused) => {
+                // SAFETY: (1) named by the driver as one of this graph. (2) of the caller.
+                let node = refused.node.map(|node| unsafe { graph.name(node) }).transpose()?;
+                Ok(Err(UpdateRefused { reason: UpdateReason::of_number(refused.result), node }))
+            }
+        }
     }
 
     /// Readies the device for the first launch.

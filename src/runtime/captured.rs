@@ -2,14 +2,17 @@
 
 #![allow(unsafe_code)]
 
+use std::ffi::CStr;
+use std::time::Duration;
+
 use super::lane::Lane;
 use super::load::Load;
 use super::policy::{CapturePolicy, FailStop};
 use super::program::{Program, Rest, Seam, Step};
 use super::retained::Retained;
-use crate::driver::ExecutableHandle;
-use crate::error::{Error, Misuse, Poisoned, UpdateRefused};
-use crate::graph::{Census, Executable, Graph};
+use crate::driver::{DriverDot, ExecutableHandle};
+use crate::error::{DriverError, Error, Misuse, Poisoned, UpdateRefused};
+use crate::graph::{Census, Executable, Graph, InspectedPart, InspectedSegment, Inspection};
 use crate::sync::Arc;
 
 /// A graph that the policy has taken, and what its nodes use. Dropped in the order of the fields.
@@ -20,9 +23,11 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// Counts the nodes of a captured graph, and asks the policy.
-    pub(crate) fn new(policy: CapturePolicy, retained: Retained, graph: Graph) -> Result<Self, Error> {
-        let fresh = Self { census: graph.census()?, graph, retained };
+    /// Looks at the nodes of a captured graph, and asks the policy.
+    pub(crate) fn new(policy: &CapturePolicy, retained: Retained, graph: Graph) -> Result<Self, Error> {
+        // SAFETY: (1) the modules are retained, or by the conditions of `Enqueue::raw` loaded.
+        let census = unsafe { graph.census(|function| retained.kernel_name(function)) }?;
+        let fresh = Self { census, graph, retained };
         policy.check(&fresh.census)?;
         Ok(fresh)
     }
@@ -38,7 +43,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Instantiates. Nobody else has a turn on the lane.
-    pub(crate) fn new(lane: &Lane, policy: CapturePolicy, fresh: Fresh) -> Result<Self, Error> {
+    pub(crate) fn new(lane: &Lane, policy: &CapturePolicy, fresh: Fresh) -> Result<Self, Error> {
         let Fresh { retained, graph, census } = fresh;
         // Bound anew, so that on an early return the half-made graph goes before what its nodes use.
         let (retained, graph) = (retained, graph);
@@ -56,7 +61,7 @@ impl Segment {
     /// Nobody else has a turn on the lane, and it has drained since the last launch: so what the old graph used is let go.
     pub(crate) fn update(&mut self, fresh: Fresh) -> Result<Result<(), (Fresh, UpdateRefused)>, Error> {
         // SAFETY: (1) nobody else has a turn, as said. (2) The modules are retained, or by the conditions of `Enqueue::raw` loaded.
-        match unsafe { self.executable.update(&fresh.graph) }? {
+        match unsafe { self.executable.update(&fresh.graph, &fresh.census) }? {
             Ok(()) => {
                 let Fresh { graph, census, retained } = fresh;
                 // Bound in the order in which they are to go: the old graph before what its nodes use.
@@ -73,6 +78,17 @@ impl Segment {
 
     pub(crate) fn census(&self) -> &Census {
         &self.census
+    }
+
+    fn inspect(&self) -> InspectedSegment {
+        let (memory, others) = self.retained.contents();
+        InspectedSegment { census: self.census.clone(), memory, others }
+    }
+
+    /// Has the driver write its own picture to a file.
+    pub(crate) fn write_driver_dot(&self, path: &CStr, detail: DriverDot) -> Result<(), DriverError> {
+        // SAFETY: (1) the modules are retained, or by the conditions of `Enqueue::raw` loaded.
+        unsafe { self.graph.write_dot(path, detail) }
     }
 
     /// The executable, to be used in a turn of the lane's, and until `self` is released.
@@ -96,19 +112,26 @@ pub struct Captured {
     /// Begins with a segment. Empty once released.
     parts: Vec<Part>,
     fail_stop: FailStop,
+    drain_limit: Option<Duration>,
 }
 
 impl Captured {
-    pub(crate) fn new(lane: &Arc<Lane>, policy: CapturePolicy, first: Segment) -> Self {
-        Self { lane: lane.clone(), parts: vec![Part::Segment(first)], fail_stop: policy.on_unproven() }
+    pub(crate) fn new(lane: &Arc<Lane>, policy: &CapturePolicy, first: Segment) -> Self {
+        Self {
+            lane: lane.clone(),
+            parts: vec![Part::Segment(first)],
+            fail_stop: policy.on_unproven(),
+            drain_limit: policy.drain_limit(),
+        }
     }
 
     /// Adds a segment. The stricter of the policies holds for all.
-    pub(crate) fn push(&mut self, policy: CapturePolicy, segment: Segment) {
+    pub(crate) fn push(&mut self, policy: &CapturePolicy, segment: Segment) {
         self.parts.push(Part::Segment(segment));
         if policy.on_unproven() == FailStop::Abort {
             self.fail_stop = FailStop::Abort;
         }
+        self.drain_limit = [self.drain_limit, policy.drain_limit()].into_iter().flatten().min();
     }
 
     pub(crate) fn push_seam(&mut self, seam: Arc<Seam>) {
@@ -144,7 +167,7 @@ impl Captured {
 
     /// What is released as one, with the policy that holds for it.
     pub(crate) fn load(&self, segments: Vec<Segment>) -> Load {
-        Load::Graphs { segments, fail_stop: self.fail_stop }
+        Load::Graphs { segments, fail_stop: self.fail_stop, drain_limit: self.drain_limit }
     }
 
     /// From here on released by another lane's drains: the one it is published on.
@@ -155,6 +178,15 @@ impl Captured {
     /// What all segments hold together.
     pub(crate) fn census(&self) -> Census {
         self.segments().map(Segment::census).sum()
+    }
+
+    /// What there is to be shown.
+    pub(crate) fn inspect(&self) -> Inspection {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Segment(segment) => InspectedPart::Segment(segment.inspect()),
+            Part::Seam(_) => InspectedPart::Seam,
+        });
+        Inspection::new(parts.collect())
     }
 
     /// What a replay does, to be done until `self` is released.

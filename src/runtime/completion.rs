@@ -56,7 +56,7 @@ impl Completion {
     #[doc(alias = "cuEventQuery")]
     pub fn is_done(&self) -> Result<bool, Error> {
         self.lane.check()?;
-        Ok(self.event.has_happened()?)
+        self.event.has_happened().map_err(|error| self.lane.fault(error))
     }
 
     /// Waits until the work has finished.
@@ -66,7 +66,7 @@ impl Completion {
     #[doc(alias = "cuEventSynchronize")]
     pub fn wait(&self) -> Result<(), Error> {
         self.lane.check()?;
-        Ok(self.event.wait()?)
+        self.event.wait().map_err(|error| self.lane.fault(error))
     }
 
     /// Waits until the work has finished, but no longer than `limit`: false if it has not by then. Sleeps between looks, for 20 µs

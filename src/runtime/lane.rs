@@ -14,6 +14,8 @@
 
 #![allow(unsafe_code)]
 
+use std::time::{Duration, Instant};
+
 use cudarc::driver::CudaStream;
 
 use super::host::HostPanic;
@@ -25,25 +27,27 @@ use super::stats::{Counts, Stats};
 use crate::device::Device;
 use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
 use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
+use crate::gate::{CaptureGate, Visit};
 use crate::graph::Graph;
-use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
+use crate::sync::{Arc, Mutex, OnceLock, Ordering, PlainAtomicU64, StaticMutex};
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
-static CLAIMED: Mutex<Vec<Key>> = Mutex::new(Vec::new());
+static CLAIMED: StaticMutex<Vec<Key>> = StaticMutex::new(Vec::new());
 
 type Key = (ContextHandle, StreamHandle);
 
 /// A capture that has the lane: nobody else puts work on it for as long as this value lives.
-pub(crate) struct CaptureTurn(Arc<Lane>);
+pub(crate) struct CaptureTurn(Arc<Lane>, #[expect(dead_code, reason = "held for its destructor")] Visit);
 
 impl CaptureTurn {
     /// Waits for who is at it.
     ///
     /// # Errors
-    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`].
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::GateHeld`].
     pub(crate) fn begin(lane: &Arc<Lane>) -> Result<Self, Misuse> {
+        let visit = CaptureGate::capturing()?;
         lane.order.begin_capture()?;
-        Ok(Self(lane.clone()))
+        Ok(Self(lane.clone(), visit))
     }
 
     pub(crate) fn lane(&self) -> &Arc<Lane> {
@@ -103,7 +107,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// The lane of `stream`, and the claim to it.
     pub(crate) fn new(device: &Device, stream: &Arc<CudaStream>) -> Result<(Arc<Self>, Claim), Misuse> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+        static NEXT: PlainAtomicU64 = PlainAtomicU64::new(1);
 
         let handle = StreamHandle::of(stream);
         let claim = Claim::new((device.handle(), handle))?;
@@ -186,8 +190,25 @@ impl Lane {
             Ok(()) => Ok(loose),
             Err(cause) => {
                 std::mem::forget(loose);
+                self.device.note(cause);
                 Err(cause)
             }
+        }
+    }
+
+    /// Waits until the lane has nothing to do, but no longer than `limit`: the driver's "not ready" if it has then. Sleeps between
+    /// looks. For who knows that no capture of ours is open and that none begins meanwhile.
+    fn wait_no_longer_than(&self, limit: Duration) -> Result<(), DriverError> {
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            // SAFETY: (1) `self` keeps the stream alive. (2) As for `synchronize`.
+            match unsafe { self.driver.stream_query(self.handle) } {
+                Err(error) if error.code == DriverCode::NOT_READY && start.elapsed() < limit => {}
+                looked => return looked,
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
         }
     }
 
@@ -201,7 +222,8 @@ impl Lane {
         loop {
             match self.order.drain() {
                 Ok(draining) => {
-                    let drained = self.synchronize();
+                    let in_time = load.drain_limit().map_or(Ok(()), |limit| self.wait_no_longer_than(limit));
+                    let drained = in_time.and_then(|()| self.synchronize());
                     drop(draining);
                     return load.settle(self, drained);
                 }
@@ -287,14 +309,22 @@ impl Lane {
         }
     }
 
+    /// Passes a driver error on, and remembers it if it has lost the context.
+    pub(crate) fn fault(&self, error: DriverError) -> Error {
+        self.device.note(error);
+        error.into()
+    }
+
     /// From here on the lane refuses everything.
     pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
         *self.poisoned.get_or_init(|| Poisoned { cause })
     }
 
-    pub(crate) fn check(&self) -> Result<(), Poisoned> {
+    /// Refuses on a lane that is poisoned, or whose device has faulted.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.device.check_fault()?;
         match self.poisoned.get() {
-            Some(poisoned) => Err(*poisoned),
+            Some(poisoned) => Err((*poisoned).into()),
             None => Ok(()),
         }
     }

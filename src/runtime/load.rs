@@ -1,5 +1,7 @@
 //! What is released once a lane has drained.
 
+use std::time::Duration;
+
 use super::captured::Segment;
 use super::lane::Lane;
 use super::policy::FailStop;
@@ -9,12 +11,20 @@ use crate::error::{DriverError, Poisoned};
 /// What must outlive the work of a lane. Released by [`Lane::release`], in no other way.
 pub(crate) enum Load {
     /// Graphs that are published no more.
-    Graphs { segments: Vec<Segment>, fail_stop: FailStop },
+    Graphs { segments: Vec<Segment>, fail_stop: FailStop, drain_limit: Option<Duration> },
     /// What eager work used.
     Eager(Retained),
 }
 
 impl Load {
+    /// For how long its release may wait; for ever, if it does not say.
+    pub(crate) fn drain_limit(&self) -> Option<Duration> {
+        match self {
+            Self::Graphs { drain_limit, .. } => *drain_limit,
+            Self::Eager(_) => None,
+        }
+    }
+
     /// Lets go of it if the lane has drained, and never otherwise.
     pub(crate) fn settle(self, lane: &Lane, drained: Result<Retained, DriverError>) -> Result<(), Poisoned> {
         match drained {
@@ -31,7 +41,7 @@ impl Load {
     #[expect(clippy::print_stderr, reason = "the process ends here")]
     fn keep_for_good(self, lane: &Lane, cause: DriverError) -> Result<(), Poisoned> {
         match self {
-            Self::Graphs { segments, fail_stop } => {
+            Self::Graphs { segments, fail_stop, .. } => {
                 std::mem::forget(segments);
                 let poisoned = lane.poison(cause);
                 if fail_stop == FailStop::Abort {

@@ -1,23 +1,29 @@
 //! What a capture may yield, and what happens when its work cannot be proven complete.
 
+use std::time::Duration;
+
 use crate::error::Refusal;
-use crate::graph::Census;
+use crate::graph::{Census, Manifest, NodeCounts};
 use crate::node_kind::NodeKind;
+use crate::sync::Arc;
 
 /// What the end of a capture takes, and how.
 ///
 /// The default refuses an empty graph and one that allocates memory, uploads the executable, and keeps captured storage
 /// for good when its work cannot be proven complete. Set it with
-/// [`Stream::with_policy`](crate::Stream::with_policy).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// [`Stream::with_policy`](crate::Stream::with_policy). Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct CapturePolicy {
     allow_empty: bool,
     memory_nodes: MemoryNodes,
     upload: bool,
     fail_stop: FailStop,
+    drain_limit: Option<Duration>,
     update: UpdatePolicy,
     retries: u32,
+    expected: Option<Arc<NodeCounts>>,
+    manifest: Option<Arc<Manifest>>,
 }
 
 impl CapturePolicy {
@@ -28,8 +34,11 @@ impl CapturePolicy {
             memory_nodes: MemoryNodes::Refuse,
             upload: true,
             fail_stop: FailStop::Leak,
+            drain_limit: None,
             update: UpdatePolicy::Reinstantiate,
             retries: 0,
+            expected: None,
+            manifest: None,
         }
     }
 
@@ -59,6 +68,14 @@ impl CapturePolicy {
         self
     }
 
+    /// For how long a reset, discard or drop may wait for captured work to finish. If it has not by then, completion is unproven: what the
+    /// work uses is kept for good, and what else happens is as [`fail_stop`](Self::fail_stop) says. Without a limit, which is the
+    /// default, it waits for ever.
+    pub const fn drain_deadline(mut self, limit: Duration) -> Self {
+        self.drain_limit = Some(limit);
+        self
+    }
+
     /// What happens to a published graph that cannot be updated in place.
     pub const fn update(mut self, update: UpdatePolicy) -> Self {
         self.update = update;
@@ -72,8 +89,39 @@ impl CapturePolicy {
         self
     }
 
+    /// Takes a graph only with so many nodes of each kind, and refuses another with
+    /// [`Refusal::Count`](crate::Refusal::Count). Each segment is a graph of its own.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{CapturePolicy, Device, Enqueue, NodeKind, ThreadLocal};
+    ///
+    /// let stream = Device::open(0)?.stream()?;
+    /// let policy = CapturePolicy::new().expect([(NodeKind::Memset, 1), (NodeKind::Memcpy, 1)]);
+    /// let mut stream = stream.with_policy(policy);
+    /// let x = stream.alloc::<f32>(4)?;
+    /// let rejected = stream.capture(ThreadLocal, |c| c.fill(&x, 1.0)).unwrap_err();
+    /// assert_eq!(
+    ///     rejected.error().to_string(),
+    ///     "the captured graph has 0 memcpy nodes, expected were 1 (CapturePolicy::expect)"
+    /// );
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    pub fn expect(mut self, counts: impl Into<NodeCounts>) -> Self {
+        self.expected = Some(Arc::new(counts.into()));
+        self
+    }
+
+    /// Takes a graph only if it launches what the manifest says, in its order, and refuses another with
+    /// [`Refusal::Manifest`](crate::Refusal::Manifest), which names the first difference. Each segment is a graph of its own.
+    pub fn manifest(mut self, manifest: impl Into<Arc<Manifest>>) -> Self {
+        self.manifest = Some(manifest.into());
+        self
+    }
+
     /// Whether this graph is one to take.
-    pub(crate) fn check(self, census: &Census) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, census: &Census) -> Result<(), Refusal> {
         if census.nodes() == 0 && !self.allow_empty {
             return Err(Refusal::Empty);
         }
@@ -81,14 +129,26 @@ impl CapturePolicy {
         if allocations + frees > 0 && self.memory_nodes == MemoryNodes::Refuse {
             return Err(Refusal::MemoryNodes { allocations, frees });
         }
-        Ok(())
+        if let Some(expected) = &self.expected
+            && let Some((kind, expected, found)) = expected.first_difference(&census.counts())
+        {
+            return Err(Refusal::Count { kind, expected, found });
+        }
+        match &self.manifest {
+            Some(manifest) => Ok(manifest.check(census)?),
+            None => Ok(()),
+        }
     }
 
-    pub(crate) fn auto_free_on_launch(self) -> bool {
+    pub(crate) fn drain_limit(&self) -> Option<Duration> {
+        self.drain_limit
+    }
+
+    pub(crate) fn auto_free_on_launch(&self) -> bool {
         self.memory_nodes == MemoryNodes::AutoFree
     }
 
-    pub(crate) fn uploads(self) -> bool {
+    pub(crate) fn uploads(&self) -> bool {
         self.upload
     }
 
@@ -96,11 +156,11 @@ impl CapturePolicy {
         self.retries
     }
 
-    pub(crate) fn on_refused_update(self) -> UpdatePolicy {
+    pub(crate) fn on_refused_update(&self) -> UpdatePolicy {
         self.update
     }
 
-    pub(crate) fn on_unproven(self) -> FailStop {
+    pub(crate) fn on_unproven(&self) -> FailStop {
         self.fail_stop
     }
 }

@@ -11,10 +11,10 @@ use super::in_flight::InFlight;
 use super::lane::{Lane, LaneExclusive, LaneTurn};
 use super::measure::{Measurement, Stopwatch};
 use super::program::{Rest, Step};
-use super::slots::Token;
+use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
-use crate::error::{DriverError, Error, Misuse, PartialReplay, Stale};
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::error::{DriverError, Error, Misuse, PartialReplay};
+use crate::sync::Arc;
 
 /// Replays one published graph. Cheap to clone; any thread.
 ///
@@ -39,9 +39,8 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 pub struct Replayer {
     lane: Arc<Lane>,
     token: Token,
-    /// The generation that is published, 0 for none. Written under the lane's lock, with the slot; read without: for a look, not
-    /// for admission.
-    current: Arc<AtomicU64>,
+    /// For a look, not for admission.
+    current: Arc<Current>,
     /// The lane's, at hand: a replay comes from a driver call that has emptied the caches, and the fewer lines it touches
     /// the better.
     launcher: GraphLauncher,
@@ -73,7 +72,9 @@ impl Replayer {
     fn replay_as(&self, token: Token) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(token)?;
         let live = turn.slots.admit(token)?;
-        self.launch(live.program.first)?;
+        if let Err(error) = self.launch(live.program.first) {
+            return Err(self.lane.fault(error));
+        }
         if live.program.rest.is_none() {
             live.replays += 1;
             return Ok(());
@@ -269,8 +270,7 @@ impl Replayer {
     /// Whether the generation is still published. Another thread may reset it right after. Waits for nothing.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        // Acquire: pairs with the release of a retirement or replacement, so who sees it gone sees what came before that.
-        self.current.load(Ordering::Acquire) == self.token.generation()
+        self.current.get(self.token) == Some(self.token)
     }
 
     pub(crate) fn lane(&self) -> &Arc<Lane> {
@@ -318,26 +318,13 @@ impl Follower {
     /// As there.
     #[doc(alias = "cuGraphLaunch")]
     pub fn replay(&self) -> Result<Token, Error> {
-        loop {
-            // Acquire: pairs with the release in `publish`, `replace` and the retirement.
-            let generation = self.0.current.load(Ordering::Acquire);
-            let Some(token) = self.0.token.of_generation(generation) else {
-                return Err(Stale { held: self.0.token.generation(), current: None }.into());
-            };
-            match self.0.replay_as(token) {
-                // Replaced or retired between the look and the turn. The number was written before the turn was over, so the
-                // next look sees it.
-                Err(Error::Stale(_)) if self.0.current.load(Ordering::Acquire) != generation => {}
-                replayed => return replayed.map(|()| token),
-            }
-        }
+        self.0.current.follow(self.0.token, |token| self.0.replay_as(token))
     }
 
     /// A replayer of the generation that is published now; `None` after a reset.
     #[must_use]
     pub fn current(&self) -> Option<Replayer> {
-        // Acquire: as in `replay`.
-        let token = self.0.token.of_generation(self.0.current.load(Ordering::Acquire))?;
+        let token = self.0.current.get(self.0.token)?;
         Some(Replayer { token, ..self.0.clone() })
     }
 }
@@ -367,7 +354,7 @@ impl Publication {
     pub(crate) fn new(lane: &Arc<Lane>, captured: &Captured) -> Result<Self, Misuse> {
         let token = lane.order().slots().slots.publish(lane.id(), captured.program())?;
         let (lane, launcher) = (lane.clone(), lane.driver().graph_launcher(lane.handle()));
-        let current = Arc::new(AtomicU64::new(token.generation()));
+        let current = Arc::new(Current::new(token));
         Ok(Self(Replayer { lane, token, current, launcher }))
     }
 
@@ -379,9 +366,7 @@ impl Publication {
         self.0.token = token;
         self.0.lane.counts().retired(replays);
         self.0.lane.counts().replaced();
-        // Release: pairs with the acquire of `is_current` and of followers. Under the lock, so that who finds the old
-        // generation stale finds this one.
-        self.0.current.store(self.0.token.generation(), Ordering::Release);
+        self.0.current.set(Some(token));
         Ok(())
     }
 
@@ -402,8 +387,7 @@ impl Drop for Publication {
         let mut turn = self.0.lane.order().slots_at_rest();
         let replays = turn.slots.retire(self.0.token);
         self.0.lane.counts().retired(replays);
-        // Release: pairs with the acquire of `is_current` and of followers.
-        self.0.current.store(0, Ordering::Release);
+        self.0.current.set(None);
     }
 }
 

@@ -3,7 +3,12 @@
 use std::any::Any;
 use std::collections::HashSet;
 
-use crate::driver::Driver;
+use super::freeze::{Freeze, Frozen};
+use crate::buffer::Allocation;
+use crate::driver::{Driver, FunctionHandle};
+use crate::graph::RetainedMemory;
+use crate::kernel::Loaded;
+use crate::pinned::Block;
 use crate::sync::Arc;
 
 /// A bag of owners. Holds each shared object once, however often it is put in.
@@ -16,6 +21,8 @@ pub struct Retained {
     owners: Vec<Owner>,
     /// The addresses of the shared ones; unambiguous, because what is in there is alive.
     addresses: HashSet<usize>,
+    /// The addresses of the frozen ones.
+    frozen: HashSet<usize>,
 }
 
 /// Held for its destructor.
@@ -26,13 +33,20 @@ enum Owner {
 
 impl Retained {
     pub(crate) fn new(driver: &'static Driver) -> Self {
-        Self { driver, owners: Vec::new(), addresses: HashSet::new() }
+        Self { driver, owners: Vec::new(), addresses: HashSet::new(), frozen: HashSet::new() }
     }
 
     /// Puts one more owner of `value` in, unless there is one already.
     pub(crate) fn share<T: Any + Send + Sync>(&mut self, value: &Arc<T>) {
         if self.addresses.insert(Arc::as_ptr(value).addr()) {
             self.owners.push(Owner::Shared(value.clone()));
+        }
+    }
+
+    /// Keeps `value` frozen. Once, however often it is put in.
+    pub(crate) fn freeze<T: Freeze>(&mut self, value: &Arc<T>) {
+        if self.frozen.insert(Arc::as_ptr(value).addr()) {
+            self.own(Frozen::new(value));
         }
     }
 
@@ -53,12 +67,40 @@ impl Retained {
                 sole @ Owner::Sole(_) => self.owners.push(sole),
             }
         }
+        self.frozen.extend(other.frozen.drain());
         other.addresses.clear();
     }
 
     /// How many things are in.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
+    }
+
+    /// The name of a function of one of the modules, if it was looked up there.
+    pub(crate) fn kernel_name(&self, function: FunctionHandle) -> Option<Arc<str>> {
+        self.shared().find_map(|value| value.downcast_ref::<Loaded>()?.name_of(function))
+    }
+
+    /// The buffers and pinned blocks that are in, as they were put in, and how many other things are.
+    pub(crate) fn contents(&self) -> (Vec<RetainedMemory>, usize) {
+        let memory = self.shared().filter_map(|value| {
+            if let Some(allocation) = value.downcast_ref::<Allocation>() {
+                let (address, bytes) = allocation.span();
+                return Some(RetainedMemory { pinned: false, address, bytes });
+            }
+            let (address, bytes) = value.downcast_ref::<Block>()?.span();
+            Some(RetainedMemory { pinned: true, address, bytes })
+        });
+        let memory: Vec<_> = memory.collect();
+        let others = self.owners.len() - memory.len();
+        (memory, others)
+    }
+
+    fn shared(&self) -> impl Iterator<Item = &(dyn Any + Send + Sync)> {
+        self.owners.iter().filter_map(|owner| match owner {
+            Owner::Shared(value) => Some(&**value),
+            Owner::Sole(_) => None,
+        })
     }
 
     /// Everything that is in, out of here.

@@ -193,7 +193,8 @@ impl<T: Pod> Answer<T> {
     #[doc(alias = "cuEventQuery")]
     pub fn is_done(&self) -> Result<bool, Error> {
         self.ring.lane.check()?;
-        Ok(self.slot.as_ref().map_or(Ok(true), |slot| slot.copied.has_happened())?)
+        let arrived = self.slot.as_ref().map_or(Ok(true), |slot| slot.copied.has_happened());
+        arrived.map_err(|error| self.ring.lane.fault(error))
     }
 
     /// Waits until it has arrived, and returns it.
@@ -204,7 +205,7 @@ impl<T: Pod> Answer<T> {
     pub fn wait(self) -> Result<Vec<T>, Error> {
         self.ring.lane.check()?;
         let Some(slot) = &self.slot else { return Ok(Vec::new()) };
-        slot.copied.wait()?;
+        slot.copied.wait().map_err(|error| self.ring.lane.fault(error))?;
         Ok(slot.memory.to_vec())
     }
 }

@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Misuse, Stale};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Names exactly one published graph, for good: tokens of one stream are never the same for two graphs.
 ///
@@ -34,7 +35,7 @@ impl Token {
     }
 
     /// The same slot's token of another generation; 0 is none.
-    pub(crate) fn of_generation(self, generation: u64) -> Option<Self> {
+    fn of_generation(self, generation: u64) -> Option<Self> {
         Some(Self { generation: Generation::new(generation)?, ..self })
     }
 }
@@ -42,6 +43,42 @@ impl Token {
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "stream {} slot {} generation {}", self.owner, self.slot, self.generation)
+    }
+}
+
+/// The generation that a publication has at the moment, as those see it who do not hold the lock.
+///
+/// Written under the lane's lock, together with the slot; 0 once the publication is gone.
+pub(crate) struct Current(AtomicU64);
+
+impl Current {
+    pub(crate) fn new(token: Token) -> Self {
+        Self(AtomicU64::new(token.generation()))
+    }
+
+    /// Under the lane's lock, so that who finds the old generation stale finds the new one here.
+    pub(crate) fn set(&self, token: Option<Token>) {
+        // Release: pairs with the acquire of `get`, so who sees a generation gone sees what came before that.
+        self.0.store(token.map_or(0, Token::generation), Ordering::Release);
+    }
+
+    /// The token, of those of `any`'s publication, that is current. Waits for nothing.
+    pub(crate) fn get(&self, any: Token) -> Option<Token> {
+        // Acquire: pairs with the release of `set`.
+        any.of_generation(self.0.load(Ordering::Acquire))
+    }
+
+    /// Does `replay` with whatever token is current: again, if that was replaced between the look and the turn.
+    pub(crate) fn follow(&self, any: Token, replay: impl Fn(Token) -> Result<(), Error>) -> Result<Token, Error> {
+        loop {
+            let Some(token) = self.get(any) else {
+                return Err(Stale { held: any.generation(), current: None }.into());
+            };
+            match replay(token) {
+                Err(Error::Stale(_)) if self.get(any) != Some(token) => {}
+                replayed => return replayed.map(|()| token),
+            }
+        }
     }
 }
 

@@ -99,13 +99,13 @@ impl Recording {
 
 impl Recorded {
     /// Instantiates what was recorded, if the policy takes it.
-    pub(super) fn instantiate(self, policy: CapturePolicy) -> Result<Segment, Error> {
+    pub(super) fn instantiate(self, policy: &CapturePolicy) -> Result<Segment, Error> {
         let Self { graph, retained, turn } = self;
         Segment::new(turn.lane(), policy, Fresh::new(policy, retained, graph)?)
     }
 
     /// The parts: what the policy has taken, and the turn, to be held for as long as nobody else may put work on the lane.
-    pub(super) fn check(self, policy: CapturePolicy) -> Result<(Fresh, CaptureTurn), Error> {
+    pub(super) fn check(self, policy: &CapturePolicy) -> Result<(Fresh, CaptureTurn), Error> {
         let Self { graph, retained, turn } = self;
         Ok((Fresh::new(policy, retained, graph)?, turn))
     }
@@ -186,7 +186,7 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
     fn end(stream: Stream<Self>, seal: OnlyForDacapo) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
         let Stream { data: CapturingData { recording, from, target, .. }, core } = stream;
         let landed = match recording.finish() {
-            Ok(recorded) => From::land(from, target, recorded, core.policy, seal),
+            Ok(recorded) => From::land(from, target, recorded, &core.policy, seal),
             Err(error) => Err((from, error)),
         };
         match landed {

@@ -11,7 +11,7 @@ use crate::driver::FillValue;
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
-use crate::runtime::{DeviceCounter, Eager, HostCall, Place, Retained, Site, Turns, Work};
+use crate::runtime::{DeviceCounter, Eager, Freeze, HostCall, Place, Retained, Site, Turns, Work};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Idle, State};
 use crate::sync::Arc;
@@ -151,13 +151,15 @@ pub trait Enqueue: Recorder {
     /// For a kernel from PTX, number and sizes of the arguments are checked against its parameters. (A cubin does not say.)
     ///
     /// # Errors
-    /// [`Misuse::EmptyLaunch`], [`Misuse::ArgumentCount`], [`Misuse::ArgumentSize`], [`Misuse::WrongContext`].
+    /// [`Misuse::EmptyLaunch`], [`Misuse::ClusterShape`], [`Misuse::ArgumentCount`], [`Misuse::ArgumentSize`],
+    /// [`Misuse::WrongContext`].
     ///
     /// # Safety
     /// 1. The arguments are of the types that the kernel declares, in its order.
     /// 2. The kernel, launched in this shape, stays inside what its arguments name, whenever it runs: now, or at every
     ///    replay. Addresses that it takes from elsewhere (a number, device memory) outlive the graph: see
     ///    [`retain`](Self::retain).
+    /// 3. Launched [`programmatic`](LaunchConfig::programmatic), it waits itself for what it needs of the kernel in front of it.
     #[doc(alias = "cuLaunchKernel")]
     unsafe fn launch(
         &mut self,
@@ -173,11 +175,17 @@ pub trait Enqueue: Recorder {
         for allocation in arguments.allocations() {
             retained.share(allocation);
         }
-        let (driver, function, LaunchConfig { grid, block, shared_bytes }) = (lane.driver(), kernel.function(), config);
-        let mut pointers = arguments.pointers();
-        // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
-        // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
-        Ok(unsafe { driver.launch_kernel(function, grid, block, shared_bytes, lane.handle(), &mut pointers) }?)
+        let LaunchConfig { grid, block, shared_bytes, attributes } = config;
+        let (driver, function, stream) = (lane.driver(), kernel.function(), lane.handle());
+        let (attributes, mut pointers) = (attributes.of_driver(), arguments.pointers());
+        Ok(if attributes.is_empty() {
+            // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
+            // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
+            unsafe { driver.launch_kernel(function, grid, block, shared_bytes, stream, &mut pointers) }
+        } else {
+            // SAFETY: as above; (3) the caller's (3), too.
+            unsafe { driver.launch_kernel_ex(function, grid, block, shared_bytes, &attributes, stream, &mut pointers) }
+        }?)
     }
 
     /// Raises a [`DeviceCounter`] by one. One kernel node.
@@ -261,6 +269,12 @@ pub trait Enqueue: Recorder {
     /// this is called.
     fn retain_shared<T: Send + Sync + 'static>(&mut self, value: &Arc<T>) {
         self.keeper(OnlyForDacapo::new()).share(value);
+    }
+
+    /// Keeps `value`, and keeps it frozen meanwhile: it is told now, and told again when what was enqueued or recorded here is gone.
+    /// Once, however often this is called with it.
+    fn freeze<T: Freeze>(&mut self, value: &Arc<T>) {
+        self.keeper(OnlyForDacapo::new()).freeze(value);
     }
 
     /// Hands the CUDA stream to code that this crate knows nothing of: an engine's step over cudarc, cuBLAS, NCCL.

@@ -18,9 +18,9 @@ pub enum CapturedOrEager {
     Eager(Stream<Idle>, Error),
 }
 
-impl Stream<Idle> {
-    /// Runs `body` on the stream as it is.
-    fn run_eagerly(&mut self, body: &mut impl FnMut(&mut Work<'_>) -> Result<(), Error>) -> Result<(), Error> {
+impl<S: State> Stream<S> {
+    /// Runs `body` on the stream as it is: captured, if that is its state.
+    pub(super) fn as_work(&mut self, body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>) -> Result<(), Error> {
         body(&mut Work::new(self.site(OnlyForDacapo::new())?))
     }
 }
@@ -57,7 +57,7 @@ impl<S: State> Stream<S> {
     {
         let mut stream = S::is(self);
         for _ in 0..times {
-            if let Err(error) = stream.run_eagerly(&mut body) {
+            if let Err(error) = stream.as_work(&mut body) {
                 return Err(Rejected::new(stream, error));
             }
         }
@@ -86,7 +86,7 @@ impl<S: State> Stream<S> {
         let mut stream = S::is(self);
         let mut retries = stream.core.policy.retries_left();
         loop {
-            let captured = stream.capture(mode, |c| body(&mut Work::new(c.site(OnlyForDacapo::new())?)));
+            let captured = stream.capture(mode, |c| c.as_work(&mut body));
             let (idle, error) = match captured {
                 Ok(captured) => return Ok(CapturedOrEager::Captured(captured)),
                 Err(rejected) => rejected.into_parts(),
@@ -96,7 +96,7 @@ impl<S: State> Stream<S> {
                 retries -= 1;
                 continue;
             }
-            return match stream.run_eagerly(&mut body) {
+            return match stream.as_work(&mut body) {
                 Ok(()) => Ok(CapturedOrEager::Eager(stream, error)),
                 Err(error) => Err(Rejected::new(stream, error)),
             };

@@ -158,7 +158,7 @@ impl sealed::BeginsCapture for Idle {
         (): (),
         (): (),
         recorded: Recorded,
-        policy: CapturePolicy,
+        policy: &CapturePolicy,
         _: OnlyForDacapo,
     ) -> Result<Captured, ((), Error)> {
         let lane = recorded.lane().clone();

@@ -34,7 +34,7 @@ impl sealed::BeginsCapture for Instantiated {
         mut from: Captured,
         (): (),
         recorded: Recorded,
-        policy: CapturePolicy,
+        policy: &CapturePolicy,
         _: OnlyForDacapo,
     ) -> Result<Captured, (Captured, Error)> {
         match recorded.instantiate(policy) {

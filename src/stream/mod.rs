@@ -1,20 +1,25 @@
 //! The typed stream: one file a state, and what the states share.
 
+mod buckets;
 mod capturing;
 mod enqueue;
 mod fallback;
 mod idle;
+mod inspect;
 mod instantiated;
+mod operation;
 mod published;
 mod resting;
 mod transition;
 
 use std::fmt;
 
+pub use buckets::{Bucket, Buckets};
 pub use enqueue::Enqueue;
 pub use fallback::CapturedOrEager;
+pub use operation::{Capturable, Operation};
 pub use published::Update;
-pub use transition::{CanBegin, CanBeginSegment, CanEnd, CanPublish, HasPublished};
+pub use transition::{CanBegin, CanBeginSegment, CanEnd, CanPublish, HasGraph, HasPublished};
 
 use crate::device::Device;
 use crate::error::Error;

@@ -41,7 +41,7 @@ impl PublishedData {
 
     /// Puts what was recorded in the place of a segment: within its executable, or as the next generation. On an error
     /// everything is as it was.
-    fn update(&mut self, index: usize, recorded: Recorded, policy: CapturePolicy) -> Result<(), Error> {
+    fn update(&mut self, index: usize, recorded: Recorded, policy: &CapturePolicy) -> Result<(), Error> {
         let (fresh, turn) = recorded.check(policy)?;
         let (fresh, refused) = match self.captured.segment_mut(index)?.update(fresh)? {
             Ok(()) => {
@@ -92,7 +92,7 @@ impl sealed::BeginsCapture for Published {
         mut from: PublishedData,
         target: usize,
         recorded: Recorded,
-        policy: CapturePolicy,
+        policy: &CapturePolicy,
         _: OnlyForDacapo,
     ) -> Result<PublishedData, (PublishedData, Error)> {
         match from.update(target, recorded, policy) {

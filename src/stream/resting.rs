@@ -105,6 +105,14 @@ impl<S: State> Stream<S> {
         self.core.eager().completion(waiting)
     }
 
+    /// What captures on this stream take.
+    pub fn policy(&self) -> CapturePolicy
+    where
+        S: Resting,
+    {
+        self.core.policy.clone()
+    }
+
     /// Sets what later captures on this stream take; the default is [`CapturePolicy::new`].
     pub fn with_policy(mut self, policy: CapturePolicy) -> Self
     where

@@ -57,11 +57,23 @@ pub trait CanPublish: State + sealed::Is<Instantiated> {}
 )]
 pub trait HasPublished: State + sealed::Is<Published> {}
 
+/// A state with a captured graph to look at: [`Instantiated`] or [`Published`].
+///
+/// Sealed, as [`State`] is.
+#[diagnostic::on_unimplemented(
+    message = "there is no captured graph on a `Stream<{Self}>` to look at",
+    label = "needs a `Stream<Instantiated>` or a `Stream<Published>`",
+    note = "a graph comes from `capture`, or from `begin` and `end`"
+)]
+pub trait HasGraph: State + sealed::HasGraph {}
+
 impl CanBegin for Idle {}
 impl CanBeginSegment for Instantiated {}
 impl<M: Mode, From: sealed::BeginsCapture> CanEnd for Capturing<M, From> {}
 impl CanPublish for Instantiated {}
 impl HasPublished for Published {}
+impl HasGraph for Instantiated {}
+impl HasGraph for Published {}
 
 /// What the traits stand for, for this crate alone.
 pub(super) mod sealed {
@@ -69,7 +81,7 @@ pub(super) mod sealed {
     use super::super::capturing::Recorded;
     use super::State;
     use crate::error::{Error, Rejected};
-    use crate::runtime::CapturePolicy;
+    use crate::runtime::{CapturePolicy, Captured};
     use crate::seal::OnlyForDacapo;
     use crate::state::{Resting, sealed_state};
 
@@ -96,9 +108,14 @@ pub(super) mod sealed {
             from: Self::Data,
             target: Self::Target,
             recorded: Recorded,
-            policy: CapturePolicy,
+            policy: &CapturePolicy,
             _: OnlyForDacapo,
         ) -> Result<<Self::Captured as sealed_state::State>::Data, (Self::Data, Error)>;
+    }
+
+    /// A state that has captured something.
+    pub trait HasGraph: State {
+        fn captured(data: &Self::Data, _: OnlyForDacapo) -> &Captured;
     }
 
     pub trait End: State {
