@@ -37,6 +37,10 @@ fn every_replay_is_admitted_or_refused_and_none_is_lost() {
         let (stop, admitted, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
         let lock =
             |owner: &Mutex<Option<Stream<Published>>>| owner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let give_back = |published: Stream<Published>| {
+            *current.lock().unwrap_or_else(PoisonError::into_inner) = published.replayer();
+            *owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(published);
+        };
         let until = Instant::now() + seconds();
         thread::scope(|scope| {
             for _ in 0..8 {
@@ -56,10 +60,6 @@ fn every_replay_is_admitted_or_refused_and_none_is_lost() {
                     }
                 });
             }
-            let give_back = |published: Stream<Published>| {
-                *current.lock().unwrap_or_else(PoisonError::into_inner) = published.replayer();
-                *owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(published);
-            };
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     let Some(published) = lock(&owner) else { continue };

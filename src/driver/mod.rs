@@ -32,6 +32,6 @@ pub(crate) use event::{EventHandle, EventKind};
 pub use graph::DriverDot;
 pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher};
 pub(crate) use memory::FillValue;
-pub(crate) use module::{FunctionHandle, LaunchAttribute, ModuleHandle};
+pub(crate) use module::{FunctionHandle, KernelShape, LaunchAttribute, ModuleHandle};
 pub(crate) use node::{Callee, Dependency, KernelAttribute, KernelNode, NodeHandle};
 pub(crate) use stream::{CaptureMode, StreamHandle};

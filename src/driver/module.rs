@@ -37,12 +37,19 @@ unsafe impl Send for FunctionHandle {}
 // SAFETY: as above.
 unsafe impl Sync for FunctionHandle {}
 
+/// The shape of a launch, as `CUlaunchConfig` begins.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct KernelShape {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared_bytes: c_uint,
+}
+
 /// `CUlaunchConfig`.
 #[repr(C)]
 pub(super) struct KernelLaunch {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared_bytes: c_uint,
+    shape: KernelShape,
     stream: CUstream,
     attributes: *const LaunchAttribute,
     count: c_uint,
@@ -159,12 +166,11 @@ impl Driver {
     pub(crate) unsafe fn launch_kernel(
         &self,
         function: FunctionHandle,
-        [grid_x, grid_y, grid_z]: [u32; 3],
-        [block_x, block_y, block_z]: [u32; 3],
-        shared_bytes: u32,
+        shape: KernelShape,
         stream: StreamHandle,
         arguments: &mut [*mut c_void],
     ) -> Result<(), DriverError> {
+        let KernelShape { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes } = shape;
         let (function, arguments) = (function.0, arguments.as_mut_ptr());
         let (call, extra) = (self.launch_kernel.call, ptr::null_mut());
         // SAFETY: (1), (2), (3), (4); `extra` is not used when arguments are given.
@@ -181,17 +187,13 @@ impl Driver {
     pub(crate) unsafe fn launch_kernel_ex(
         &self,
         function: FunctionHandle,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
+        shape: KernelShape,
         attributes: &[LaunchAttribute],
         stream: StreamHandle,
         arguments: &mut [*mut c_void],
     ) -> Result<(), DriverError> {
         let launch = KernelLaunch {
-            grid,
-            block,
-            shared_bytes,
+            shape,
             stream: stream.0,
             attributes: attributes.as_ptr(),
             count: attributes.len() as c_uint,

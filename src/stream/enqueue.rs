@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 
 use super::{Core, Stream};
 use crate::buffer::Buffer;
-use crate::driver::FillValue;
+use crate::driver::{FillValue, KernelShape};
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
@@ -177,14 +177,15 @@ pub trait Enqueue: Recorder {
         }
         let LaunchConfig { grid, block, shared_bytes, attributes } = config;
         let (driver, function, stream) = (lane.driver(), kernel.function(), lane.handle());
+        let shape = KernelShape { grid, block, shared_bytes };
         let (attributes, mut pointers) = (attributes.of_driver(), arguments.pointers());
         Ok(if attributes.is_empty() {
             // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
             // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
-            unsafe { driver.launch_kernel(function, grid, block, shared_bytes, stream, &mut pointers) }
+            unsafe { driver.launch_kernel(function, shape, stream, &mut pointers) }
         } else {
             // SAFETY: as above; (3) the caller's (3), too.
-            unsafe { driver.launch_kernel_ex(function, grid, block, shared_bytes, &attributes, stream, &mut pointers) }
+            unsafe { driver.launch_kernel_ex(function, shape, &attributes, stream, &mut pointers) }
         }?)
     }
 
