@@ -39,8 +39,8 @@
 //!
 //! # What differs from hardware
 //!
-//! Where PTX leaves results open they are fixed here: division by zero gives all ones, remainders by zero the dividend,
-//! registers and shared memory begin as zero, a shuffle from a lane that does not take part gives the lane's own value. Lanes
+//! Where PTX leaves results open they are fixed here: quotients and remainders of a division by zero are all ones, registers
+//! and shared memory begin as zero, a shuffle from a lane that does not take part gives the lane's own value. Lanes
 //! of a warp take part in atomics lowest first. Of several lanes that store to one address the highest wins. Shared memory
 //! begins at address zero.
 //!
