@@ -1,5 +1,6 @@
 //! Installing the simulated driver: explicit, once, never over a real one.
 
+use std::fmt;
 use std::sync::Mutex;
 
 use crate::shared::Shared;
@@ -34,7 +35,7 @@ impl Default for Options {
 }
 
 /// Why the simulated driver was not installed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
     /// There is no way to do it on this platform: it takes Linux on x86-64 or 64-bit Arm.
@@ -67,6 +68,13 @@ pub enum InstallError {
         /// What the dynamic linker says.
         reason: String,
     },
+}
+
+/// Reads as well as the message: `unwrap`, and a `main` or test that returns it, print it like this.
+impl fmt::Debug for InstallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Options {

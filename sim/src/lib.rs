@@ -20,7 +20,8 @@
 //! - Streams are lazy: work stays pending until somebody waits for it. "Still in flight" is the same in every run.
 //! - What a real driver lets pass silently is recorded: memory used after it was freed, freed while work is pending, objects
 //!   destroyed twice. See [`Violation`].
-//! - Calls can be made to fail ([`Fault`]), streams to hang ([`SimDevice::hang`]), memory to run out.
+//! - Calls can be made to fail ([`Fault`]), work to fail with its device or to hang ([`WorkFault`]), streams to stop
+//!   ([`SimDevice::hang`]), memory to run out ([`SimDevice::set_memory_limit`]).
 //! - Every call is logged ([`CallRecord`]), and everything alive can be counted ([`Live`]).
 //!
 //! `docs/simulator.md` says what is implemented and where it differs from the driver.
@@ -46,6 +47,15 @@ mod shim;
 mod simulator;
 
 pub use code::Code;
+pub use engine::QueueDepth;
 pub use install::{InstallError, Options, install};
-pub use report::{CallRecord, Fault, FaultId, Live, Object, ObjectKind, Range, Site, Violation};
+pub use report::{
+    CallRecord, Fault, FaultId, Live, Object, ObjectKind, Pending, Range, Site, UnknownFunction, Violation, WorkFault,
+    WorkKind,
+};
 pub use simulator::{SimDevice, Simulator};
+
+/// The README's examples, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -16,7 +16,10 @@ fn installing_again_gives_the_same_simulator_and_other_options_are_refused() {
     let other = Options { devices: 3, ..Options::default() }.install();
     let Err(InstallError::OtherOptions { installed }) = other else { panic!("{other:?}") };
     assert_eq!(installed, Options::default());
-    assert!(matches!(Options { devices: 129, ..Options::default() }.install(), Err(InstallError::Devices(129))));
+    let many = Options { devices: 129, ..Options::default() }.install().expect_err("too many");
+    assert!(matches!(many, InstallError::Devices(129)));
+    assert_eq!(format!("{many:?}"), "129 devices are more than the 128 that there can be");
+    assert_eq!(format!("{many:?}"), many.to_string(), "what `unwrap` prints is the message");
 }
 
 #[test]

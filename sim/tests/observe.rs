@@ -1,13 +1,11 @@
-//! What a test can see and do: live objects, violations, the call log, faults, pending work, hanging streams, memory limits.
+//! What a test can see and do: live objects, violations, the call log, pending work, memory limits.
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use common::*;
-use dacapo_sim::{Code, Fault, ObjectKind, Violation};
+use dacapo_sim::{Code, ObjectKind, Site, Violation, WorkKind};
 
 #[test]
 fn live_objects_are_counted_and_named_with_the_call_that_made_them() {
@@ -192,7 +190,7 @@ fn destroying_twice_is_recorded_with_the_first_time() {
         .take_violations()
         .into_iter()
         .map(|violation| match violation {
-            Violation::DestroyedTwice { kind, first: Some(first), again, .. } => (kind, first.call + 1 == again.call),
+            Violation::DestroyedTwice { kind, first: Some(first), again, .. } => (kind, first.call < again.call),
             other => panic!("{other}"),
         })
         .collect();
@@ -246,37 +244,6 @@ fn calls_are_logged_with_thread_device_and_result() {
 }
 
 #[test]
-fn faults_fail_a_call_before_or_after_its_work() {
-    let gpu = gpu();
-    let s = stream();
-    gpu.sim.inject(Fault::on("cuMemAlloc").nth(2).code(2));
-    let alloc = || out(|a| cuMemAlloc_v2(a, 16));
-    assert_eq!(alloc().0, 0);
-    let live = gpu.sim.live().allocations();
-    assert_eq!(alloc(), (2, 0));
-    assert_eq!(gpu.sim.live().allocations(), live, "nothing was allocated");
-    assert_eq!(alloc().0, 0);
-
-    assert_eq!(cuStreamBeginCapture_v2(s, THREAD_LOCAL), 0);
-    gpu.sim.inject(Fault::on("cuStreamEndCapture").after().code(999));
-    let (code, graph) = end(s);
-    assert_eq!(code, 999);
-    assert_ne!(graph, 0, "the capture did end");
-    assert_eq!(status(s), 0);
-    assert_eq!(cuGraphDestroy(graph), 0);
-
-    let id = gpu.sim.inject(Fault::on_any().every().code(46));
-    assert_eq!((alloc().0, cuStreamQuery(s)), (46, 46));
-    assert!(gpu.sim.remove_fault(id));
-    assert_eq!(cuStreamQuery(s), 0);
-
-    let me = dacapo_sim::install().expect("installed").this_thread();
-    gpu.sim.inject(Fault::on("cuStreamQuery").on_thread(me + 1000).every().code(1));
-    assert_eq!(cuStreamQuery(s), 0, "the fault is another thread's");
-    gpu.sim.clear_faults();
-}
-
-#[test]
 fn streams_are_lazy_and_step_one_item_at_a_time() {
     let gpu = gpu();
     let s = stream();
@@ -296,28 +263,203 @@ fn streams_are_lazy_and_step_one_item_at_a_time() {
 }
 
 #[test]
-fn a_hanging_stream_blocks_whoever_waits_until_it_is_released() {
-    static RELEASED: AtomicBool = AtomicBool::new(false);
+fn a_step_moves_what_the_stream_waits_for_and_ends_a_host_function() {
+    unsafe extern "C" fn set(word: u64) {
+        // SAFETY: the test passes the address of a word that lives until the stream is drained.
+        unsafe { (word as *mut u32).write(5) };
+    }
+    let gpu = gpu();
+    let (s, t, e) = (stream(), stream(), event());
+    let mut word = 0u32;
+    let at = &raw mut word as u64;
+    assert_eq!(gpu.inc(t, 0), 0);
+    assert_eq!(cuLaunchHostFunc(t, Some(set), at), 0);
+    assert_eq!(cuEventRecord(e, t), 0);
+    assert_eq!(cuStreamWaitEvent(s, e, 0), 0);
+    assert_eq!(gpu.inc(s, 0), 0);
+    let mut seen = Vec::new();
+    while gpu.sim.step(s) {
+        // SAFETY: no host function runs between two steps.
+        let word = unsafe { (at as *const u32).read() };
+        seen.push((gpu.sim.pending(t), gpu.sim.pending(s), word));
+    }
+    assert_eq!(seen, [(2, 2, 0), (1, 2, 5), (0, 2, 5), (0, 1, 5), (0, 0, 5)]);
+    assert_eq!(gpu.word(0), 2);
+}
+
+#[test]
+fn pending_work_is_listed_with_the_calls_that_submitted_it() {
+    unsafe extern "C" fn nothing(_: u64) {}
+    let gpu = gpu();
+    let (s, e) = (stream(), event());
+    let pinned = ok(out(|p| cuMemHostAlloc(p, 4, 0)));
+    let exec = instantiate(capture(|s| assert_eq!(gpu.inc(s, 0), 0)));
+    gpu.sim.clear_calls();
+    assert_eq!(gpu.inc(s, 0), 0);
+    assert_eq!(cuMemcpyHtoDAsync_v2(gpu.memory, pinned, 4, s), 0);
+    assert_eq!(cuMemsetD8Async(gpu.memory, 0, 4, s), 0);
+    assert_eq!(cuLaunchHostFunc(s, Some(nothing), 0), 0);
+    assert_eq!(cuStreamWriteValue32_v2(s, gpu.memory, 1, 0), 0);
+    assert_eq!(cuGraphLaunch(exec, s), 0);
+    assert_eq!(cuEventRecord(e, s), 0);
+    let pending = gpu.sim.pending_work(s);
+    let kinds: Vec<WorkKind> = pending.iter().map(|pending| pending.kind).collect();
+    let expected = [
+        WorkKind::Kernel,
+        WorkKind::Copy,
+        WorkKind::Fill,
+        WorkKind::HostFunction,
+        WorkKind::MemoryOperation,
+        WorkKind::Graph,
+        WorkKind::Event,
+    ];
+    assert_eq!(kinds, expected);
+    let names: Vec<Option<&str>> = pending.iter().map(|pending| pending.name.as_deref()).collect();
+    assert_eq!(names, [Some("inc"), None, None, None, None, None, None]);
+    let logged: Vec<Site> = gpu.sim.calls().iter().map(site).collect();
+    assert_eq!(pending.iter().map(|pending| pending.by).collect::<Vec<_>>(), logged);
+    assert_eq!(pending[0].to_string(), format!("kernel inc of {}", logged[0]));
+    assert_eq!((gpu.sim.pending(0xdead), gpu.sim.pending_work(0xdead)), (0, Vec::new()));
+    assert_eq!(cuStreamSynchronize(s), 0);
+    assert_eq!(gpu.sim.pending_work(s), []);
+}
+
+fn site(call: &dacapo_sim::CallRecord) -> Site {
+    Site { call: call.number, name: call.name, thread: call.thread }
+}
+
+#[test]
+fn every_live_object_names_its_call_and_thread() {
+    unsafe extern "C" fn nothing(_: u64) {}
+    let gpu = gpu();
+    gpu.sim.clear_calls();
+    let known: Vec<u64> = gpu.sim.live().objects().iter().map(|object| object.handle).collect();
+    let (context, text) = (gpu.context, std::ffi::CString::new(KERNELS).expect("no NUL"));
+    let maker = thread::spawn(move || {
+        assert_eq!(cuCtxSetCurrent(context), 0);
+        let graph = ok(out(|g| cuGraphCreate(g, 0)));
+        let exec = instantiate(graph);
+        let object = ok(out(|o| cuUserObjectCreate(o, 0, Some(nothing), 1, 1)));
+        let (stream, event) = (stream(), event());
+        let pinned = ok(out(|p| cuMemHostAlloc(p, 8, 0)));
+        let module = ok(out(|m| cuModuleLoadData(m, text.as_ptr())));
+        let memory = [ok(out(|a| cuMemAlloc_v2(a, 8))), ok(out(|a| cuMemAllocAsync(a, 24, stream)))];
+        (
+            dacapo_sim::install().expect("installed").this_thread(),
+            [graph, exec, object, stream, event, pinned, module],
+            memory,
+        )
+    });
+    let (thread, handles, memory) = maker.join().expect("the thread that makes them");
+    let live = gpu.sim.live();
+    let made: Vec<_> = live.objects().iter().filter(|object| !known.contains(&object.handle)).collect();
+    let expected = [
+        (ObjectKind::Stream, handles[3], 0, "cuStreamCreate"),
+        (ObjectKind::Event, handles[4], 0, "cuEventCreate"),
+        (ObjectKind::Allocation, memory[0], 8, "cuMemAlloc_v2"),
+        (ObjectKind::Allocation, memory[1], 24, "cuMemAllocAsync"),
+        (ObjectKind::Pinned, handles[5], 8, "cuMemHostAlloc"),
+        (ObjectKind::Module, handles[6], 0, "cuModuleLoadData"),
+        (ObjectKind::Graph, handles[0], 0, "cuGraphCreate"),
+        (ObjectKind::Executable, handles[1], 0, "cuGraphInstantiateWithFlags"),
+        (ObjectKind::UserObject, handles[2], 0, "cuUserObjectCreate"),
+    ];
+    let got: Vec<_> = made.iter().map(|object| (object.kind, object.handle, object.bytes, object.made.name)).collect();
+    assert_eq!(got, expected);
+    let calls: Vec<Site> = gpu.sim.calls().iter().map(site).collect();
+    assert!(made.iter().all(|object| object.made.thread == thread && calls.contains(&object.made)), "{live}");
+}
+
+#[test]
+fn a_call_that_names_freed_memory_is_refused_and_recorded() {
+    let gpu = gpu();
+    let p = ok(out(|a| cuMemAlloc_v2(a, 64)));
+    assert_eq!(cuMemFree_v2(p), 0);
+    assert_eq!(cuMemsetD8Async(p + 8, 1, 4, 0), 1);
+    assert_eq!(cuMemsetD8Async(gpu.memory + 4000, 1, 97, 0), 1);
+    let violations = gpu.sim.take_violations();
+    let [Violation::UseAfterFree { touched, freed, used, .. }, Violation::OutOfBounds { block, used: over, .. }] =
+        violations.as_slice()
+    else {
+        panic!("{violations:?}");
+    };
+    assert_eq!((touched.address, touched.bytes), (p + 8, 4));
+    assert_eq!((freed.name, used.name), ("cuMemFree_v2", "cuMemsetD8Async"));
+    assert!(freed.call < used.call && used.call < over.call, "{violations:?}");
+    assert_eq!(block.address, gpu.memory);
+    assert_eq!(cuCtxSynchronize(), 0, "no device fault");
+}
+
+#[test]
+fn what_an_unsupported_call_says_is_logged_once() {
+    let gpu = gpu();
+    gpu.sim.clear_calls();
+    let sim = dacapo_sim::install().expect("installed");
+    assert_eq!((cuArrayDestroy(1), cuArrayDestroy(1), cuArrayDestroy(2)), (801, 801, 801));
+    let calls = gpu.sim.calls();
+    let [call] = calls.as_slice() else { panic!("{calls:?}") };
+    assert_eq!((call.name, call.result), ("cuArrayDestroy", Code::NOT_SUPPORTED));
+    assert_eq!((call.thread, call.detail.as_deref()), (sim.this_thread(), Some("not implemented")));
+    assert!(call.to_string().ends_with("CUDA_ERROR_NOT_SUPPORTED (801): not implemented"), "{call}");
+    gpu.sim.clear_calls();
+    assert_eq!(cuArrayDestroy(1), 801);
+    assert_eq!(gpu.sim.calls().len(), 1, "a cleared log names it again");
+}
+
+#[test]
+fn memory_of_every_kind_but_the_hosts_counts_against_the_limit() {
     let gpu = gpu();
     let s = stream();
-    gpu.sim.hang(s);
-    assert_eq!(gpu.inc(s, 0), 0);
-    for _ in 0..10 {
-        assert_eq!(cuStreamQuery(s), 600, "it never gets ready");
-    }
-    assert_eq!(gpu.sim.pending(s), 1);
-    let sim = gpu.sim;
-    let releaser = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
-        // SeqCst: read by the waiting thread after the release below has let it go on.
-        RELEASED.store(true, Ordering::SeqCst);
-        sim.release(s);
+    let used = 4096;
+    let free = || {
+        let (mut free, mut total) = (0, 0);
+        assert_eq!(cuMemGetInfo_v2(&mut free, &mut total), 0);
+        free
+    };
+    gpu.sim.set_memory_limit(Some(used + 1000));
+    let pinned = ok(out(|p| cuMemHostAlloc(p, 1 << 20, 0)));
+    assert_eq!(free(), 1000, "page-locked memory is the host's");
+    assert_eq!(cuMemFreeHost(pinned), 0);
+
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .b8 table[800];\n";
+    let module = load(text).expect("a module with a variable");
+    assert_eq!(free(), 200);
+    assert_eq!(load(text), Err(2), "a second one has no room");
+    assert_eq!(free(), 200);
+    assert_eq!(cuModuleUnload(module), 0);
+    assert_eq!(free(), 1000);
+
+    let graph = capture(|s| {
+        let (a, b) = (ok(out(|a| cuMemAllocAsync(a, 400, s))), ok(out(|a| cuMemAllocAsync(a, 500, s))));
+        assert_eq!((cuMemFreeAsync(a, s), cuMemFreeAsync(b, s)), (0, 0));
     });
-    assert_eq!(cuStreamSynchronize(s), 0);
-    // SeqCst: pairs with the store of the releasing thread.
-    assert!(RELEASED.load(Ordering::SeqCst), "the wait ended before the release");
-    releaser.join().expect("the releasing thread");
-    assert_eq!(gpu.word(0), 1);
+    let exec = instantiate(graph);
+    assert_eq!(free(), 1000, "an executable takes nothing until it is launched");
+    assert_eq!((cuGraphLaunch(exec, s), free()), (0, 1000), "what it frees itself is free again");
+    let p = ok(out(|a| cuMemAllocAsync(a, 101, s)));
+    assert_eq!((cuGraphLaunch(exec, s), free()), (2, 899), "a launch that does not fit changes nothing");
+    assert_eq!(cuMemFreeAsync(p, s), 0);
+    assert_eq!((cuGraphLaunch(exec, s), cuStreamSynchronize(s)), (0, 0));
+
+    let keep = instantiate(capture(|s| assert_eq!(out(|a| cuMemAllocAsync(a, 1000, s)).0, 0)));
+    assert_eq!((cuGraphLaunch(keep, s), free()), (0, 0), "what it does not free stays taken");
+    assert_eq!(out(|a| cuMemAlloc_v2(a, 1)).0, 2);
+    gpu.sim.set_memory_limit(Some(0));
+    let other = ok(out(|c| cuCtxCreate_v4(c, std::ptr::null(), 0, gpu.ordinal)));
+    assert_eq!(free(), 0, "a context takes nothing, and a limit below what is taken leaves nothing");
+    assert_eq!(cuCtxDestroy_v2(other), 0);
+    assert_eq!(gpu.sim.violations(), []);
+}
+
+#[test]
+fn a_primary_context_is_made_even_when_there_is_no_memory_left() {
+    let gpu = gpu();
+    assert_eq!(cuDevicePrimaryCtxRelease_v2(gpu.ordinal), 0);
+    gpu.sim.set_memory_limit(Some(0));
+    let context = ok(out(|c| cuDevicePrimaryCtxRetain(c, gpu.ordinal)));
+    assert_eq!(cuCtxSetCurrent(context), 0);
+    assert_eq!(out(|a| cuMemAlloc_v2(a, 1)).0, 2);
+    assert_eq!(load(KERNELS).map(|_| ()), Ok(()), "code takes none");
 }
 
 #[test]

@@ -8,12 +8,12 @@
 
 use dacapo_sim::abi;
 use dacapo_sim::abi::args::{
-    BlockToShared, ContextArg, DeviceArg, DevicePtr, EventArg, ExecArg, FunctionArg, GraphArg, HostFn, HostPtr, In,
-    KernelArg, LibraryArg, ModuleArg, NodeArg, ObjectArg, Out, PoolArg, StreamArg, StreamCallback, Text,
+    BlockToShared, ConfigArg, ContextArg, DeviceArg, DevicePtr, EventArg, ExecArg, FunctionArg, GraphArg, HostFn,
+    HostPtr, In, KernelArg, LibraryArg, ModuleArg, NodeArg, ObjectArg, Out, PoolArg, StreamArg, StreamCallback, Text,
 };
 use dacapo_sim::abi::structs::{
     BatchMemOpNodeParams, EdgeData, HostNodeParams, InstantiateParams, KernelNodeParams, KernelNodeParamsV1,
-    LaunchConfig, MemAllocNodeParams, MemOpParams, Memcpy2d, Memcpy3d, MemsetNodeParams, NodeParams, PoolProps,
+    MemAllocNodeParams, MemLocation, MemOpParams, Memcpy2d, Memcpy3d, MemsetNodeParams, NodeParams, PoolProps,
     UpdateInfo, Uuid,
 };
 

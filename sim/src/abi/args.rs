@@ -10,6 +10,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use super::structs::LaunchConfig;
 use crate::code::{Code, Outcome};
 use crate::model::Driver;
 use crate::model::id::Id;
@@ -29,12 +30,17 @@ pub(crate) trait Arg: Copy {
     fn device(self, _driver: &Driver) -> Option<(Weight, u32)> {
         None
     }
+
+    /// The stream that the argument names.
+    fn stream(self) -> Option<u64> {
+        None
+    }
 }
 
 macro_rules! plain {
     ($($ty:ty),*) => { $(impl Arg for $ty {})* };
 }
-plain!(u8, u16, u32, i32, u64, usize, f32);
+plain!(u8, u16, u32, i32, u64, usize, f32, super::structs::MemLocation);
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident($raw:ty): $weight:ident = |$driver:ident, $value:ident| $device:expr;)*) => {
@@ -60,8 +66,6 @@ handles! {
     DeviceArg(i32): Strong = |driver, raw| driver.ordinal(raw).ok();
     /// A `CUcontext`.
     ContextArg(u64): Strong = |driver, raw| driver.context(raw).ok().map(|context| driver.device_of_context(context));
-    /// A `CUstream`; the default streams say nothing by themselves.
-    StreamArg(u64): Strong = |driver, raw| driver.streams.find(raw).ok().map(|stream| driver.device_of_stream(stream));
     /// A `CUevent`.
     EventArg(u64): Strong = |driver, raw| {
         let event = driver.events.find(raw).ok().and_then(|event| driver.events.get(event));
@@ -264,6 +268,37 @@ impl Arg for StreamCallback {}
 /// A function of the caller's that says how much shared memory a block size needs.
 pub type BlockToShared = Option<unsafe extern "C" fn(i32) -> usize>;
 impl Arg for BlockToShared {}
+
+/// A `CUstream`; the default streams say nothing of their device by themselves.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct StreamArg(pub u64);
+
+impl Arg for StreamArg {
+    fn device(self, driver: &Driver) -> Option<(Weight, u32)> {
+        let stream = driver.streams.find(self.0).ok()?;
+        Some((Weight::Strong, driver.device_of_stream(stream)))
+    }
+
+    fn stream(self) -> Option<u64> {
+        Some(self.0)
+    }
+}
+
+/// The configuration of `cuLaunchKernelEx`, which names a stream.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigArg(pub In<LaunchConfig>);
+
+impl Arg for ConfigArg {
+    fn device(self, driver: &Driver) -> Option<(Weight, u32)> {
+        StreamArg(self.stream()?).device(driver)
+    }
+
+    fn stream(self) -> Option<u64> {
+        self.0.get().ok().map(|config| config.stream)
+    }
+}
 
 /// The handle as the caller sees it.
 pub(crate) fn handle<I: Id>(id: I) -> u64 {

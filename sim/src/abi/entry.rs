@@ -58,6 +58,8 @@ pub(crate) struct Call {
     pub(crate) by: Site,
     /// What the log should say beside the result.
     pub(crate) detail: Option<String>,
+    /// Whether the log names this function only once.
+    pub(crate) once: bool,
 }
 
 impl Deref for Call {
@@ -77,7 +79,7 @@ impl DerefMut for Call {
 impl Call {
     /// Blocks until a goal is reached, then reports the fault of a device that has had one.
     pub(crate) fn wait(&mut self, goal: &Goal, device: u32) -> Outcome {
-        engine::wait(self.shared, &mut self.driver, goal);
+        engine::wait(self.shared, &mut self.driver, goal, self.by);
         self.driver.healthy(device)
     }
 
@@ -86,31 +88,54 @@ impl Call {
         let stopped = self.driver.lanes.values().any(|lane| lane.context == context && lane.hung);
         if !stopped {
             let goal = Goal::all(self.driver.context_tickets(context));
-            engine::wait(self.shared, &mut self.driver, &goal);
+            engine::wait(self.shared, &mut self.driver, &goal, self.by);
         }
+    }
+
+    /// Waits until the queues that the call has filled beyond their depth have room again.
+    #[cold]
+    fn make_room(&mut self) -> Outcome {
+        while let Some((lane, goal)) = self.driver.next_crowded(self.by.thread) {
+            let Some(context) = self.driver.lanes.get(&lane).map(|lane| lane.context) else { continue };
+            let device = self.driver.device_of_context(context);
+            self.wait(&goal, device)?;
+        }
+        Ok(())
+    }
+
+    /// Runs code of the caller's in the middle of the call, without the lock. Anything may have changed afterwards.
+    pub(crate) fn unlocked<T>(&mut self, body: impl FnOnce() -> T) -> T {
+        MutexGuard::unlocked(&mut self.driver, body)
     }
 
     /// Whether a goal is reached; if not, moves it by one step.
     pub(crate) fn poll(&mut self, goal: &Goal) -> Outcome {
         if self.driver.reached(goal) {
+            self.driver.observe(goal);
             return Ok(());
         }
-        engine::step(self.shared, &mut self.driver, goal);
+        engine::nudge(self.shared, &mut self.driver, goal);
         Err(Code::NOT_READY)
     }
 }
 
-/// Functions that only look something up: they are always allowed, and neither logged nor made to fail, so that printing an
-/// error disturbs nothing.
+/// Functions that only look something up: they are always allowed, and neither logged nor made to fail, so that
+/// printing an error disturbs nothing.
 const INERT: [&str; 2] = ["cuGetErrorName", "cuGetErrorString"];
+
+/// Whether a function is one of them.
+pub(crate) fn is_inert(name: &str) -> bool {
+    INERT.contains(&name)
+}
 
 /// Makes a call of the driver.
 pub(crate) fn enter(
     name: &'static str,
     device: impl Fn(&Driver) -> Option<u32>,
+    stream: impl Fn() -> Option<u64>,
     body: impl FnOnce(&mut Call) -> Outcome,
 ) -> u32 {
-    let inert = INERT.contains(&name);
+    let inert = is_inert(name);
     if IN_HOST_CODE.with(Cell::get) && !inert {
         return Code::NOT_PERMITTED.number();
     }
@@ -121,20 +146,33 @@ pub(crate) fn enter(
         driver.calls += u64::from(!inert);
         let by = Site { call: driver.calls, name, thread };
         if inert {
-            return body(&mut Call { shared, driver, by, detail: None });
+            return body(&mut Call { shared, driver, by, detail: None, once: false });
         }
         let device = device(&driver).or_else(|| driver.top(thread).map(|context| driver.device_of_context(context)));
         let verdict = match device.and_then(|device| driver.devices.get_mut(device as usize)) {
-            Some(device) => device.faults.meet(name, thread),
-            None => driver.faults.meet(name, thread),
+            Some(device) => device.faults.meet(name, thread, stream),
+            None => driver.faults.meet(name, thread, stream),
         };
-        let mut call = Call { shared, driver, by, detail: None };
+        let discarded = driver.discarded;
+        let mut call = Call { shared, driver, by, detail: None, once: false };
         let mut result = match verdict {
             Verdict::Fail(code) => Err(code),
-            Verdict::Pass | Verdict::FailAfter(_) => body(&mut call),
+            Verdict::Pass | Verdict::FailAfter(..) => body(&mut call),
         };
-        if let (Ok(()), Verdict::FailAfter(code)) = (result, verdict) {
+        if !call.driver.crowded.is_empty() {
+            let room = call.make_room();
+            result = result.and(room);
+        }
+        if call.driver.discarded != discarded {
+            // Others may wait for what is gone.
+            shared.wake.notify_all();
+        }
+        if let (Ok(()), Verdict::FailAfter(id, code)) = (result, verdict) {
             result = Err(code);
+            match device.and_then(|device| call.driver.devices.get_mut(device as usize)) {
+                Some(device) => device.faults.struck_after(id),
+                None => call.driver.faults.struck_after(id),
+            }
         }
         let record = CallRecord {
             number: by.call,
@@ -144,10 +182,11 @@ pub(crate) fn enter(
             result: Code::from(result),
             detail: call.detail.take(),
         };
-        let log = device.and_then(|device| call.driver.devices.get_mut(device as usize)).map(|device| &mut device.log);
-        match log {
-            Some(log) => log.push(record),
-            None => call.driver.log.push(record),
+        let once = call.once;
+        let Driver { devices, log, .. } = &mut *call.driver;
+        match device.and_then(|device| devices.get_mut(device as usize)).map_or(log, |device| &mut device.log) {
+            log if once => log.push_once(record),
+            log => log.push(record),
         }
         engine::run_destructors(&mut call.driver);
         result
@@ -156,6 +195,7 @@ pub(crate) fn enter(
         Ok(result) => Code::from(result).number(),
         Err(panic) => {
             let mut driver = shared.driver.lock();
+            driver.crowded.retain(|(own, _)| *own != thread);
             let during = Site { call: driver.calls, name, thread };
             driver.violate(None, Violation::Internal { message: message(&*panic), during });
             Code::UNKNOWN.number()
@@ -166,4 +206,21 @@ pub(crate) fn enter(
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("panic").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_and_a_violation_and_the_driver_goes_on() {
+        let enter = |body: fn(&mut Call) -> Outcome| enter("cuTest", |_| None, || None, body);
+        assert_eq!(enter(|_| panic!("it broke")), 999);
+        let violations = Shared::get().driver.lock().violations.take();
+        let [Violation::Internal { message, during }] = violations.as_slice() else { panic!("{violations:?}") };
+        assert_eq!((message.as_str(), during.name, during.thread), ("it broke", "cuTest", thread_number()));
+        assert_eq!(enter(|_| Ok(())), 0);
+        assert_eq!(enter(|_| Err(Code::INVALID_VALUE)), 1);
+        in_host_code(|| assert_eq!(enter(|_| Ok(())), 800));
+    }
 }

@@ -150,8 +150,7 @@ pub(super) fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     cuOccupancyMaxActiveBlocksPerMultiprocessor(call, blocks, function, block, dynamic)
 }
 
-/// The caller's function for the shared memory of a block size is not called: it could not be without giving up the lock in
-/// the middle of the call. Its absence is what most callers have.
+/// The caller's function for the shared memory of a block size runs without the lock, before anything is looked at.
 pub(super) fn cuOccupancyMaxPotentialBlockSize(
     call: &mut Call,
     grid: Out<i32>,
@@ -161,9 +160,6 @@ pub(super) fn cuOccupancyMaxPotentialBlockSize(
     dynamic: usize,
     limit: i32,
 ) -> Outcome {
-    if dynamic_of.is_some() {
-        return Err(Code::NOT_SUPPORTED);
-    }
     grid.wanted()?;
     block.wanted()?;
     call.function(function.0)?;
@@ -171,8 +167,14 @@ pub(super) fn cuOccupancyMaxPotentialBlockSize(
         Ok(0) | Err(_) => device::MAX_THREADS,
         Ok(limit) => limit.min(device::MAX_THREADS),
     };
+    let sizes: Vec<u32> = (32..=most).step_by(32).chain([most]).collect();
+    let shared: Vec<usize> = match dynamic_of {
+        None => vec![dynamic; sizes.len()],
+        // SAFETY: the caller of the C function passed a function that takes a block size.
+        Some(of) => call.unlocked(|| sizes.iter().map(|threads| unsafe { of(*threads as i32) }).collect()),
+    };
     let mut best = (0, 0, 0);
-    for threads in (32..=most).step_by(32).chain([most]) {
+    for (threads, dynamic) in sizes.into_iter().zip(shared) {
         let blocks = call.occupancy(function.0, threads as i32, dynamic as u64)?;
         best = best.max((blocks * threads, threads, blocks));
     }

@@ -31,15 +31,15 @@ pub(super) fn cuGraphNodeFindInClone(call: &mut Call, node: Out<u64>, original: 
     node.set(handle(copy.ok_or(Code::INVALID_VALUE)?))
 }
 
-/// Writes a list the way that the driver's list functions do: with no array, its length; with an array, as many as fit, and
-/// null behind them.
+/// Writes a list the way that the driver's list functions do: with no array, its length; with an array, which must have room,
+/// as many as fit, and null behind them.
 fn write_list(lists: &[(Out<u64>, Vec<u64>)], count: Out<usize>) -> Outcome {
     let length = lists.first().map_or(0, |(_, values)| values.len());
     if lists.iter().all(|(array, _)| array.is_null()) {
         return count.set(length);
     }
     let room = count.get()?;
-    if room > super::capture::MANY {
+    if room == 0 || room > super::capture::MANY {
         return Err(Code::INVALID_VALUE);
     }
     for (array, values) in lists.iter().filter(|(array, _)| !array.is_null()) {

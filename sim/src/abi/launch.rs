@@ -1,8 +1,8 @@
 //! Launches.
 
 use super::Call;
-use super::args::{FunctionArg, HostFn, In, StreamArg};
-use super::structs::{LaunchAttribute, LaunchConfig};
+use super::args::{ConfigArg, FunctionArg, HostFn, In, StreamArg};
+use super::structs::LaunchAttribute;
 use crate::code::{Code, Outcome};
 use crate::model::LaunchRequest;
 use crate::model::work::{HostCall, Shape};
@@ -106,13 +106,13 @@ mod attribute {
 
 pub(super) fn cuLaunchKernelEx(
     call: &mut Call,
-    config: In<LaunchConfig>,
+    config: ConfigArg,
     function: FunctionArg,
     params: In<u64>,
     extra: In<u64>,
 ) -> Outcome {
     const MANY: u32 = 64;
-    let config = config.get()?;
+    let config = config.0.get()?;
     if config.count > MANY {
         return Err(Code::INVALID_VALUE);
     }

@@ -141,6 +141,13 @@ macro_rules! driver_functions {
             memory::cuMemPoolGetAttribute(pool: PoolArg, attribute: u32, value: Out<u8>);
             memory::cuMemPoolSetAttribute(pool: PoolArg, attribute: u32, value: In<u8>);
 
+            managed::cuMemAllocManaged(address: Out<u64>, bytes: usize, flags: u32);
+            managed::cuStreamAttachMemAsync(stream: StreamArg, address: DevicePtr, bytes: usize, flags: u32);
+            managed::cuMemPrefetchAsync(address: DevicePtr, bytes: usize, device: DeviceArg, stream: StreamArg);
+            managed::cuMemPrefetchAsync_v2(address: DevicePtr, bytes: usize, location: MemLocation, flags: u32, stream: StreamArg);
+            managed::cuMemAdvise(address: DevicePtr, bytes: usize, advice: u32, device: DeviceArg);
+            managed::cuMemAdvise_v2(address: DevicePtr, bytes: usize, advice: u32, location: MemLocation);
+
             copy::cuMemcpy(dst: DevicePtr, src: DevicePtr, bytes: usize);
             copy::cuMemcpyAsync(dst: DevicePtr, src: DevicePtr, bytes: usize, stream: StreamArg);
             copy::cuMemcpyHtoD_v2(dst: DevicePtr, src: HostPtr, bytes: usize);
@@ -211,7 +218,7 @@ macro_rules! driver_functions {
             function::cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, function: FunctionArg, blocks: i32, block: i32);
 
             launch::cuLaunchKernel(function: FunctionArg, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamArg, params: In<u64>, extra: In<u64>);
-            launch::cuLaunchKernelEx(config: In<LaunchConfig>, function: FunctionArg, params: In<u64>, extra: In<u64>);
+            launch::cuLaunchKernelEx(config: ConfigArg, function: FunctionArg, params: In<u64>, extra: In<u64>);
             launch::cuLaunchCooperativeKernel(function: FunctionArg, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamArg, params: In<u64>);
             launch::cuLaunchHostFunc(stream: StreamArg, function: HostFn, data: u64);
 

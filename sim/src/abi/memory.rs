@@ -38,6 +38,11 @@ pub(super) fn cuMemAllocPitch_v2(
 
 pub(super) fn cuMemFree_v2(call: &mut Call, address: DevicePtr) -> Outcome {
     let by = call.by;
+    if let Some(goal) = call.managed_users(address.0, by)? {
+        let context = call.current(by.thread)?;
+        let device = call.device_of_context(context);
+        call.wait(&goal, device)?;
+    }
     call.mem_free(address.0, by)
 }
 
@@ -64,12 +69,7 @@ pub(super) fn cuMemFreeAsync(call: &mut Call, address: DevicePtr, stream: Stream
     call.free_async(address.0, stream.0, by)
 }
 
-pub(super) fn cuMemGetAddressRange_v2(
-    call: &mut Call,
-    base: Out<u64>,
-    bytes: Out<u64>,
-    address: DevicePtr,
-) -> Outcome {
+pub(super) fn cuMemGetAddressRange_v2(call: &mut Call, base: Out<u64>, bytes: Out<u64>, address: DevicePtr) -> Outcome {
     let range = call.address_range(address.0)?;
     base.set_if_wanted(range.address);
     bytes.set_if_wanted(range.bytes);
@@ -108,14 +108,17 @@ pub(super) fn cuMemHostGetDevicePointer_v2(
     flags: u32,
 ) -> Outcome {
     call.current(call.by.thread)?;
-    if flags != 0 || call.pinned_at(pointer.0).is_none() {
+    if flags != 0 || call.pinned_at(pointer.0).is_none_or(|(_, pinned)| pinned.managed) {
         return Err(Code::INVALID_VALUE);
     }
     address.set(pointer.0)
 }
 
 pub(super) fn cuMemHostGetFlags(call: &mut Call, flags: Out<u32>, pointer: HostPtr) -> Outcome {
-    let bits = call.pinned_at(pointer.0).map(|(_, pinned)| pinned.flags).ok_or(Code::INVALID_VALUE)?;
+    let bits = match call.pinned_at(pointer.0) {
+        Some((_, pinned)) if !pinned.managed => pinned.flags,
+        _ => return Err(Code::INVALID_VALUE),
+    };
     flags.set(bits)
 }
 

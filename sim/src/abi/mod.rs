@@ -26,19 +26,19 @@ macro_rules! modules {
         $(#[allow(non_snake_case, reason = "the functions have the driver's names")] mod $name;)*
     };
 }
-modules!(capture context copy device event exec function graph launch memory misc module node node_params object stream);
+modules!(capture context copy device event exec function graph launch managed memory misc module node node_params object stream);
 
-pub(crate) use entry::{Call, in_host_code, thread_number};
+pub(crate) use entry::{Call, in_host_code, is_inert, thread_number};
 
 use std::fmt;
 
 use args::{
-    Arg, BlockToShared, ContextArg, DeviceArg, DevicePtr, EventArg, ExecArg, FunctionArg, GraphArg, HostFn, HostPtr,
-    In, KernelArg, LibraryArg, ModuleArg, NodeArg, ObjectArg, Out, PoolArg, StreamArg, StreamCallback, Text,
+    Arg, BlockToShared, ConfigArg, ContextArg, DeviceArg, DevicePtr, EventArg, ExecArg, FunctionArg, GraphArg, HostFn,
+    HostPtr, In, KernelArg, LibraryArg, ModuleArg, NodeArg, ObjectArg, Out, PoolArg, StreamArg, StreamCallback, Text,
 };
 use structs::{
     BatchMemOpNodeParams, EdgeData, HostNodeParams, InstantiateParams, KernelNodeParams, KernelNodeParamsV1,
-    LaunchConfig, MemAllocNodeParams, MemOpParams, Memcpy2d, Memcpy3d, MemsetNodeParams, NodeParams, PoolProps,
+    MemAllocNodeParams, MemLocation, MemOpParams, Memcpy2d, Memcpy3d, MemsetNodeParams, NodeParams, PoolProps,
     UpdateInfo, Uuid,
 };
 
@@ -81,6 +81,10 @@ macro_rules! define {
                     |_driver| {
                         let hints: &[Option<(args::Weight, u32)>] = &[$(Arg::device($arg, _driver)),*];
                         hints.iter().flatten().max_by_key(|(weight, _)| *weight).map(|(_, device)| *device)
+                    },
+                    || {
+                        let streams: &[Option<u64>] = &[$(Arg::stream($arg)),*];
+                        streams.iter().flatten().next().copied()
                     },
                     |call| $module::$name(call, $($arg),*),
                 )

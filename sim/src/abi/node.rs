@@ -215,7 +215,8 @@ pub(super) fn cuGraphAddMemAllocNode(
         return Err(Code::INVALID_VALUE);
     }
     let bytes = values.bytes;
-    let address = call.reserve_block(context, device, bytes, by)?;
+    let target = call.graph(graph.0)?;
+    let address = call.reserve_block(target, context, device, bytes, by)?;
     let work = Work::Alloc { address, bytes, device };
     if let Err(code) = add(call, node, graph, (deps, count), work, context) {
         call.disown_block(address, by);
@@ -236,7 +237,9 @@ pub(super) fn cuGraphAddMemFreeNode(
     let context = call.context_for_node(call.by)?;
     let target = call.graph(graph.0)?;
     call.check_free_node(target, address.0)?;
-    add(call, node, graph, (deps, count), Work::Free { address: address.0 }, context)
+    add(call, node, graph, (deps, count), Work::Free { address: address.0 }, context)?;
+    call.free_node_added(target, address.0);
+    Ok(())
 }
 
 pub(super) fn cuGraphAddBatchMemOpNode(

@@ -43,6 +43,7 @@ pub(super) fn cuStreamWaitEvent(call: &mut Call, stream: StreamArg, event: Event
 pub(super) fn cuStreamGetCtx(call: &mut Call, stream: StreamArg, context: Out<u64>) -> Outcome {
     let by = call.by;
     let stream = call.stream(stream.0, by)?;
+    call.target(stream)?;
     context.set(handle(call.at(stream)?.context))
 }
 
@@ -56,15 +57,14 @@ pub(super) fn cuStreamGetCtx_v2(call: &mut Call, stream: StreamArg, context: Out
 pub(super) fn cuStreamGetFlags(call: &mut Call, stream: StreamArg, flags: Out<u32>) -> Outcome {
     let by = call.by;
     let stream = call.stream(stream.0, by)?;
-    if let Some((capture, _)) = call.capture_of(stream) {
-        return Err(call.conflict(capture));
-    }
+    call.uncaptured(stream)?;
     flags.set(call.at(stream)?.flags)
 }
 
 pub(super) fn cuStreamGetPriority(call: &mut Call, stream: StreamArg, priority: Out<i32>) -> Outcome {
     let by = call.by;
     let stream = call.stream(stream.0, by)?;
+    call.target(stream)?;
     priority.set(call.at(stream)?.priority)
 }
 

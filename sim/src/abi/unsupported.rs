@@ -4,7 +4,7 @@
 //! None of them looks at its arguments, so one function without any stands for them all: in the C calling conventions of the
 //! supported platforms the caller removes the arguments.
 
-use super::entry::enter;
+use super::entry::{Call, enter};
 use crate::code::Code;
 
 /// Hands the names of the functions that are not implemented to a macro.
@@ -49,14 +49,14 @@ macro_rules! unsupported_functions {
             cuLogicalEndpointCreate cuLogicalEndpointDestroy cuLogicalEndpointExport cuLogicalEndpointGetLimits
             cuLogicalEndpointIdRelease cuLogicalEndpointIdReserve cuLogicalEndpointImport
             cuLogicalEndpointQuery cuLogicalEndpointUnbind cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory
-            cuLogsRegisterCallback cuLogsUnregisterCallback cuMemAddressFree cuMemAddressReserve cuMemAdvise
-            cuMemAdvise_v2 cuMemAllocManaged cuMemBatchDecompressAsync cuMemCreate
+            cuLogsRegisterCallback cuLogsUnregisterCallback cuMemAddressFree cuMemAddressReserve
+            cuMemBatchDecompressAsync cuMemCreate
             cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync cuMemExportToShareableHandle
             cuMemGetAccess cuMemGetAllocationGranularity cuMemGetAllocationPropertiesFromHandle
             cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemGetMemPool
             cuMemImportFromShareableHandle cuMemMap cuMemMapArrayAsync cuMemPoolExportPointer
             cuMemPoolExportToShareableHandle cuMemPoolGetAccess cuMemPoolImportFromShareableHandle
-            cuMemPoolImportPointer cuMemPoolSetAccess cuMemPrefetchAsync cuMemPrefetchAsync_v2
+            cuMemPoolImportPointer cuMemPoolSetAccess
             cuMemPrefetchBatchAsync cuMemRangeGetAttribute cuMemRangeGetAttributes cuMemRelease
             cuMemRetainAllocationHandle cuMemSetAccess cuMemSetMemPool cuMemUnmap cuMemcpy3DBatchAsync
             cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync
@@ -68,7 +68,7 @@ macro_rules! unsupported_functions {
             cuMulticastCreate cuMulticastGetGranularity cuMulticastUnbind cuOccupancyMaxActiveClusters
             cuOccupancyMaxPotentialClusterSize cuParamSetSize cuParamSetTexRef cuParamSetf cuParamSeti
             cuParamSetv cuPointerSetAttribute cuProfilerInitialize cuSignalExternalSemaphoresAsync
-            cuStreamAttachMemAsync cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph
+            cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph
             cuStreamCopyAttributes cuStreamEndCaptureToCig cuStreamGetAttribute cuStreamGetDevResource
             cuStreamGetGreenCtx cuStreamSetAttribute cuSurfObjectCreate cuSurfObjectDestroy
             cuSurfObjectGetResourceDesc cuSurfRefGetArray cuSurfRefSetArray cuTensorMapEncodeIm2col
@@ -99,7 +99,12 @@ pub(super) unsafe extern "C" fn refuse<const PLACE: usize>() -> u32 {
     by_name(NAMES[PLACE])
 }
 
-/// Refuses a call.
+/// Refuses a call. The log names each function once: a program that goes on without it may try again and again.
 pub(crate) fn by_name(name: &'static str) -> u32 {
-    enter(name, |_| None, |_| Err(Code::NOT_SUPPORTED))
+    let refusal = |call: &mut Call| {
+        call.detail = Some("not implemented".to_owned());
+        call.once = true;
+        Err(Code::NOT_SUPPORTED)
+    };
+    enter(name, |_| None, || None, refusal)
 }

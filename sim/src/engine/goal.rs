@@ -98,6 +98,21 @@ impl Driver {
         }
     }
 
+    /// The simulated time at which a dependency that is done was brought about, or a little later.
+    pub(super) fn dep_time(&self, dep: &Dep) -> u64 {
+        let of_lane = |ticket: Ticket| self.lanes.get(&ticket.lane).map_or(0, |lane| lane.time);
+        match dep {
+            Dep::Ticket(ticket) => of_lane(*ticket),
+            Dep::Mark(mark) => mark.time().unwrap_or_else(|| of_lane(mark.ticket)),
+        }
+    }
+
+    /// The host has seen that a goal is reached: what it queues from now on comes after that.
+    pub(crate) fn observe(&mut self, goal: &Goal) {
+        let times = goal.deps().iter().map(|dep| self.dep_time(dep));
+        self.now = times.fold(self.now, u64::max);
+    }
+
     /// Whether everything in a goal is done.
     pub(crate) fn reached(&self, goal: &Goal) -> bool {
         goal.deps().iter().all(|dep| self.dep_done(dep))

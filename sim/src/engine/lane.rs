@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Dep, Mark, Run, Ticket, Unit};
+use super::{Dep, Mark, QueueDepth, Run, Ticket, Unit};
 use crate::model::id::{ContextId, ModuleId};
 use crate::model::work::Work;
 use crate::report::{Range, Site};
@@ -27,9 +27,12 @@ pub(crate) enum Body {
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) seq: u64,
+    /// What it waits for; empty once it has started.
     pub(crate) deps: Vec<Dep>,
     pub(crate) body: Body,
     pub(crate) by: Site,
+    /// The host's simulated time when it was queued.
+    pub(crate) queued: u64,
 }
 
 /// A queue.
@@ -42,15 +45,32 @@ pub(crate) struct Lane {
     pub(crate) open: bool,
     /// Whether a test has stopped the lane.
     pub(crate) hung: bool,
+    /// How many items it may hold.
+    pub(crate) depth: QueueDepth,
+    /// The simulated time up to which it has run.
+    pub(crate) time: u64,
     last: u64,
     done: u64,
     queue: VecDeque<Item>,
+    /// How many of the queued items run a host function.
+    hosts: usize,
 }
 
 impl Lane {
     /// An empty queue.
-    pub(crate) fn new(context: ContextId, blocking: bool) -> Lane {
-        Lane { context, blocking, open: true, hung: false, last: 0, done: 0, queue: VecDeque::new() }
+    pub(crate) fn new(context: ContextId, blocking: bool, depth: QueueDepth) -> Lane {
+        Lane {
+            context,
+            blocking,
+            open: true,
+            hung: false,
+            depth,
+            time: 0,
+            last: 0,
+            done: 0,
+            queue: VecDeque::new(),
+            hosts: 0,
+        }
     }
 
     /// The number of the last item that has run.
@@ -78,10 +98,17 @@ impl Lane {
         self.queue.len()
     }
 
-    /// Queues an item and returns its number.
-    pub(crate) fn push(&mut self, deps: Vec<Dep>, body: Body, by: Site) -> u64 {
+    /// How many of the queued items run a host function.
+    pub(crate) fn host_items(&self) -> usize {
+        self.hosts
+    }
+
+    /// Queues an item at a simulated time and returns its number.
+    pub(crate) fn push(&mut self, deps: Vec<Dep>, body: Body, by: Site, queued: u64) -> u64 {
         self.last += 1;
-        self.queue.push_back(Item { seq: self.last, deps, body, by });
+        let item = Item { seq: self.last, deps, body, by, queued };
+        self.hosts += usize::from(item.calls_host());
+        self.queue.push_back(item);
         self.last
     }
 
@@ -97,11 +124,14 @@ impl Lane {
 
     /// Takes the next item out, to work on it.
     pub(crate) fn pop(&mut self) -> Option<Item> {
-        self.queue.pop_front()
+        let item = self.queue.pop_front()?;
+        self.hosts -= usize::from(item.calls_host());
+        Some(item)
     }
 
     /// Puts an unfinished item back.
     pub(crate) fn put_back(&mut self, item: Item) {
+        self.hosts += usize::from(item.calls_host());
         self.queue.push_front(item);
     }
 
@@ -113,6 +143,7 @@ impl Lane {
     /// Everything queued counts as done; returns what was dropped.
     pub(crate) fn discard(&mut self) -> Vec<Item> {
         self.done = self.last;
+        self.hosts = 0;
         self.queue.drain(..).collect()
     }
 

@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Mark, Pace, Step, Unit};
-use crate::model::id::UserObjectId;
+use super::{LaneId, Mark, Pace, Step, Unit};
+use crate::model::id::{ContextId, UserObjectId};
 use crate::model::work::{HostCall, Work};
 use crate::model::{Driver, Plan};
-use crate::report::{Range, Site};
+use crate::report::{Range, Site, WorkKind};
 
-use super::fault::DeviceFault;
+use super::fault::{DeviceFault, Doom};
 
 /// The waiting count of a node that is done.
 const DONE: u32 = u32::MAX;
@@ -27,6 +27,12 @@ pub(crate) struct Run {
     ready: BTreeSet<u32>,
     units: BTreeMap<u32, Unit>,
     left: usize,
+    /// Whether one of the nodes is a host function.
+    pub(super) calls_host: bool,
+    /// Whether the launch has begun.
+    begun: bool,
+    /// The device fault that is to follow when it is over.
+    doom: Doom,
     /// The records that event nodes make.
     pub(crate) records: BTreeMap<u32, Arc<Mark>>,
     /// The records that event nodes wait for.
@@ -43,7 +49,12 @@ pub(super) enum RunStep {
     Done,
     Again,
     Blocked,
-    Host { node: u32, call: HostCall },
+    /// As [`Step::Polling`].
+    Polling,
+    Host {
+        node: u32,
+        call: HostCall,
+    },
     Fault(DeviceFault),
 }
 
@@ -54,6 +65,9 @@ impl Run {
         let ready = (0u32..).zip(&waiting).filter(|(_, count)| **count == 0).map(|(node, _)| node).collect();
         Run {
             left: plan.nodes.len(),
+            calls_host: plan.nodes.iter().any(|node| matches!(node.work, Work::Host(_))),
+            begun: false,
+            doom: None,
             plan,
             waiting,
             ready,
@@ -81,6 +95,20 @@ impl Run {
         unfinished.filter(|(node, _)| node.enabled).any(|(node, _)| node.work.names(block))
     }
 
+    /// How many nodes are not done.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// A node that is under way, or else could be: the first one.
+    pub(super) fn under_way(&self) -> Option<&Work> {
+        let started = self.units.iter().find(|(_, unit)| unit.slices > 0 || unit.busy).map(|(_, unit)| &unit.work);
+        started.or_else(|| {
+            let node = self.ready.first().and_then(|node| self.plan.nodes.get(*node as usize))?;
+            Some(&node.work)
+        })
+    }
+
     /// The most slices that a kernel under way has had.
     pub(super) fn patience(&self) -> u32 {
         self.units.values().map(|unit| unit.slices).max().unwrap_or(0)
@@ -105,22 +133,32 @@ impl Run {
         }
     }
 
-    /// The host function of a node has returned.
-    pub(super) fn host_done(&mut self, node: u32) {
-        if self.units.get(&node).is_some_and(|unit| unit.busy) {
-            self.complete(node);
-        }
+    /// The host function of a node has returned: the device fault that is to follow, if any, and the node's context.
+    pub(super) fn host_done(&mut self, node: u32) -> Option<(Doom, ContextId)> {
+        let unit = self.units.get_mut(&node).filter(|unit| unit.busy)?;
+        let ended = (unit.doom(), unit.context);
+        self.complete(node);
+        Some(ended)
     }
 }
 
 impl Driver {
     /// Gives every ready node of a run one turn; with [`Pace::One`] only until one is done.
-    pub(super) fn step_run(&mut self, run: &mut Run, pace: Pace, by: Site) -> RunStep {
-        let mut moved = false;
+    pub(super) fn step_run(&mut self, run: &mut Run, lane: LaneId, pace: Pace, by: Site) -> RunStep {
+        let Some(context) = self.lanes.get(&lane).map(|lane| lane.context) else { return RunStep::Done };
+        if !run.begun {
+            run.begun = true;
+            match self.meet_work(Some(WorkKind::Graph), context, lane, &mut run.doom) {
+                None => {}
+                Some(Step::Fault(fault)) => return RunStep::Fault(fault),
+                Some(_) => return RunStep::Blocked,
+            }
+        }
+        let (mut moved, mut polling) = (false, false);
         let mut tried = BTreeSet::new();
         while let Some(node) = run.ready.iter().copied().find(|node| !tried.contains(node)) {
             tried.insert(node);
-            match self.step_node(run, node, by) {
+            match self.step_node(run, node, lane, by) {
                 Step::Done => {
                     run.complete(node);
                     moved = true;
@@ -130,18 +168,24 @@ impl Driver {
                 }
                 Step::Again => moved = true,
                 Step::Blocked => {}
+                Step::Polling => polling = true,
+                Step::Hung => break,
                 Step::Host(call) => return RunStep::Host { node, call },
                 Step::Fault(fault) => return RunStep::Fault(fault),
             }
         }
         match (run.left, moved) {
-            (0, _) => RunStep::Done,
+            (0, _) => match self.meet_end(run.doom.take(), context) {
+                Step::Fault(fault) => RunStep::Fault(fault),
+                _ => RunStep::Done,
+            },
             (_, true) => RunStep::Again,
+            (_, false) if polling => RunStep::Polling,
             (_, false) => RunStep::Blocked,
         }
     }
 
-    fn step_node(&mut self, run: &mut Run, index: u32, by: Site) -> Step {
+    fn step_node(&mut self, run: &mut Run, index: u32, lane: LaneId, by: Site) -> Step {
         let plan = Arc::clone(&run.plan);
         let Some(node) = plan.nodes.get(index as usize) else { return Step::Done };
         if !node.enabled {
@@ -156,11 +200,15 @@ impl Driver {
             }
             Work::WaitEvent(_) => match run.waits.get(&index) {
                 Some(mark) if !self.mark_done(mark) => Step::Blocked,
-                _ => Step::Done,
+                Some(mark) => {
+                    self.clock = self.clock.max(mark.time().unwrap_or(0));
+                    Step::Done
+                }
+                None => Step::Done,
             },
             work => {
                 let unit = run.units.entry(index).or_insert_with(|| Unit::new(work.clone(), node.context));
-                self.step_unit(unit, by)
+                self.step_unit(unit, lane, by)
             }
         }
     }

@@ -40,9 +40,12 @@ pub(crate) enum Advance {
     Moved,
     /// The caller must run this without the lock, report it with [`Driver::host_done`], and come back.
     Host(HostJob),
-    /// Nothing can run now: a test has stopped a lane, another thread runs a host function, or the device waits for a word
-    /// of memory.
-    Stuck,
+    /// Nothing can run now.
+    Stuck {
+        /// Whether the device waits for a word of memory, which nobody may tell when it changes. Else a test has
+        /// stopped a lane, or another thread runs a host function, and whoever ends that says so.
+        polling: bool,
+    },
 }
 
 /// One pass over the lanes.
@@ -50,6 +53,9 @@ struct Turn {
     pace: Pace,
     moved: bool,
     impatient: bool,
+    polling: bool,
+    /// The simulated time that was spent.
+    spent: u64,
     host: Option<HostJob>,
 }
 
@@ -57,17 +63,17 @@ impl Driver {
     /// Runs work that a goal needs.
     pub(crate) fn advance(&mut self, goal: &Goal, pace: Pace) -> Advance {
         if self.reached(goal) {
+            self.observe(goal);
             return Advance::Done;
         }
-        let mut turn = Turn { pace, moved: false, impatient: false, host: None };
+        let mut turn = Turn { pace, moved: false, impatient: false, polling: false, spent: 0, host: None };
         let need = self.needed(goal);
         let mut stuck: BTreeSet<LaneId> = BTreeSet::new();
-        let end = self.clock + STRETCH;
         while let Some(lane) = self.earliest(&need, &stuck) {
             if !self.run_head(lane, &mut turn) {
                 stuck.insert(lane);
             }
-            if turn.host.is_some() || (turn.moved && (pace == Pace::One || self.clock > end)) {
+            if turn.host.is_some() || (turn.moved && (pace == Pace::One || turn.spent > STRETCH)) {
                 break;
             }
         }
@@ -76,9 +82,12 @@ impl Driver {
         }
         match turn {
             Turn { host: Some(job), .. } => Advance::Host(job),
-            _ if self.reached(goal) => Advance::Done,
+            _ if self.reached(goal) => {
+                self.observe(goal);
+                Advance::Done
+            }
             Turn { moved: true, .. } => Advance::Moved,
-            _ => Advance::Stuck,
+            Turn { polling, .. } => Advance::Stuck { polling },
         }
     }
 
@@ -173,6 +182,9 @@ impl Driver {
     /// Gives an item that was taken out of its lane one turn; whether it is done.
     fn run_item(&mut self, id: LaneId, mut item: Item, turn: &mut Turn) -> bool {
         let mut node = None;
+        let time = self.lanes.get(&id).map_or(0, |lane| lane.time);
+        let after = item.deps.drain(..).map(|dep| self.dep_time(&dep)).fold(time.max(item.queued), u64::max);
+        self.clock = after;
         let step = match &mut item.body {
             Body::Mark(mark) => {
                 if let Some(mark) = mark {
@@ -181,17 +193,18 @@ impl Driver {
                 Step::Done
             }
             Body::Unit(unit) => {
-                let step = self.step_unit(unit, item.by);
+                let step = self.step_unit(unit, id, item.by);
                 turn.impatient |= unit.slices >= PATIENCE;
                 step
             }
             Body::Run(run) => {
-                let step = self.step_run(run, turn.pace, item.by);
+                let step = self.step_run(run, id, turn.pace, item.by);
                 turn.impatient |= run.patience() >= PATIENCE;
                 match step {
                     RunStep::Done => Step::Done,
                     RunStep::Again => Step::Again,
                     RunStep::Blocked => Step::Blocked,
+                    RunStep::Polling => Step::Polling,
                     RunStep::Fault(fault) => Step::Fault(fault),
                     RunStep::Host { node: index, call } => {
                         node = Some(index);
@@ -200,20 +213,25 @@ impl Driver {
                 }
             }
         };
-        turn.moved |= !matches!(step, Step::Blocked);
+        turn.spent += self.clock - after;
+        turn.moved |= !matches!(step, Step::Blocked | Step::Polling | Step::Hung);
+        turn.polling |= matches!(step, Step::Polling);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.time = self.clock;
+        }
         match step {
             Step::Done => {
                 self.finish_item(id, item);
                 return true;
             }
-            Step::Again | Step::Blocked => self.put_back(id, item),
+            Step::Again | Step::Blocked | Step::Polling | Step::Hung => self.put_back(id, item),
             Step::Host(call) => {
                 turn.host = Some(HostJob { ticket: Ticket { lane: id, seq: item.seq }, node, call });
                 self.put_back(id, item);
             }
             Step::Fault(fault) => {
                 self.put_back(id, item);
-                self.raise(fault);
+                self.raise(fault, id);
             }
         }
         false
@@ -243,10 +261,16 @@ impl Driver {
         let id = job.ticket.lane;
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         let Some(item) = lane.front_mut().filter(|item| item.seq == job.ticket.seq) else { return };
-        match (&mut item.body, job.node) {
+        let ended = match (&mut item.body, job.node) {
             (Body::Run(run), Some(node)) => run.host_done(node),
-            (Body::Unit(unit), None) if unit.busy => {
-                if let Some(item) = lane.pop() {
+            (Body::Unit(unit), None) if unit.busy => Some((unit.doom(), unit.context)),
+            _ => None,
+        };
+        let Some((doom, context)) = ended else { return };
+        match self.meet_end(doom, context) {
+            Step::Fault(fault) => self.raise(fault, id),
+            _ if job.node.is_none() => {
+                if let Some(item) = self.lanes.get_mut(&id).and_then(super::Lane::pop) {
                     self.finish_item(id, item);
                 }
             }

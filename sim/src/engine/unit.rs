@@ -1,8 +1,11 @@
 //! Running one piece of work.
 
+use std::io::Write;
 use std::sync::Arc;
 
-use super::fault::DeviceFault;
+use super::LaneId;
+use super::fault::{DeviceFault, Doom};
+use super::spin::Spin;
 use super::view::View;
 use crate::Code;
 use crate::model::Digest;
@@ -16,6 +19,8 @@ use crate::report::{Range, Site, Violation};
 
 /// Instructions that a kernel runs before others get a turn.
 const SLICE: u64 = 1 << 16;
+/// A kernel that has had this many turns is watched for going round in circles.
+const LONG: u32 = 16;
 /// Simulated nanoseconds that an operation other than a kernel takes.
 const OPERATION: u64 = 1000;
 
@@ -29,6 +34,12 @@ pub(crate) struct Unit {
     pub(crate) busy: bool,
     /// How many slices its kernel has had.
     pub(crate) slices: u32,
+    /// Whether it has had its first turn.
+    begun: bool,
+    /// The device fault that is to follow when it is done.
+    doom: Doom,
+    /// Whether its kernel goes round in circles, once it takes long.
+    spin: Option<Box<Spin>>,
     grid: Option<Box<ptx::Grid>>,
     /// How many of its memory operations are done.
     ops_done: usize,
@@ -43,8 +54,12 @@ pub(crate) enum Step {
     Done,
     /// It has moved and wants another turn.
     Again,
-    /// It cannot move now.
+    /// It cannot move until other work, another thread or a test lets it.
     Blocked,
+    /// It cannot move until memory changes, which nobody may tell: somebody must look again.
+    Polling,
+    /// A test has just stopped its stream.
+    Hung,
     /// The caller must run this host function, without the lock, and then report back.
     Host(HostCall),
     /// The device has failed.
@@ -54,13 +69,42 @@ pub(crate) enum Step {
 impl Unit {
     /// A piece of work at its beginning.
     pub(crate) fn new(work: Work, context: ContextId) -> Unit {
-        Unit { work, context, busy: false, slices: 0, grid: None, ops_done: 0, source: None }
+        Unit {
+            work,
+            context,
+            busy: false,
+            slices: 0,
+            begun: false,
+            doom: None,
+            spin: None,
+            grid: None,
+            ops_done: 0,
+            source: None,
+        }
+    }
+
+    /// Takes the device fault that is to follow.
+    pub(super) fn doom(&mut self) -> Doom {
+        self.doom.take()
     }
 }
 
 impl Driver {
-    /// Gives a piece of work one turn.
-    pub(crate) fn step_unit(&mut self, unit: &mut Unit, by: Site) -> Step {
+    /// Gives a piece of work that a lane has come to one turn.
+    pub(crate) fn step_unit(&mut self, unit: &mut Unit, lane: LaneId, by: Site) -> Step {
+        if !unit.begun {
+            unit.begun = true;
+            if let Some(step) = self.meet_work(unit.work.kind(), unit.context, lane, &mut unit.doom) {
+                return step;
+            }
+        }
+        match self.move_unit(unit, by) {
+            Step::Done => self.meet_end(unit.doom(), unit.context),
+            step => step,
+        }
+    }
+
+    fn move_unit(&mut self, unit: &mut Unit, by: Site) -> Step {
         if unit.busy {
             return Step::Blocked;
         }
@@ -109,7 +153,7 @@ impl Driver {
             let code = Arc::clone(&launch.code);
             Box::new(ptx::Grid::new(code, shape.grid, shape.block, shape.shared, launch.params.bytes().into()))
         });
-        unit.slices += 1;
+        unit.slices = unit.slices.saturating_add(1);
         let before = grid.instructions();
         let mut view = View::new(self, unit.context);
         let progress = grid.run(&mut view, SLICE);
@@ -117,8 +161,17 @@ impl Driver {
             self.touch_pinned(Range { address, bytes: 1 });
         }
         self.clock += grid.instructions() - before;
+        let printed = grid.take_printed();
+        if !printed.is_empty() {
+            // Where nobody reads, the text is lost, as with the driver.
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(&printed).and_then(|()| out.flush());
+        }
         match progress {
             ptx::Progress::Done => Step::Done,
+            ptx::Progress::Running if unit.slices > LONG && unit.spin.get_or_insert_default().watch(grid) => {
+                Step::Polling
+            }
             ptx::Progress::Running => Step::Again,
             ptx::Progress::Fault(fault) => Step::Fault(self.kernel_fault(unit.context, launch, &fault, by)),
         }
@@ -149,7 +202,7 @@ impl Driver {
                     let word = unsafe { bytes::read(span, bytes as usize) };
                     let word = word.iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
                     if !compare.holds(word, value, bytes) {
-                        return Step::Blocked;
+                        return Step::Polling;
                     }
                 }
                 MemOp::Fence => {}

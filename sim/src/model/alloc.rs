@@ -45,6 +45,9 @@ impl Driver {
         if address == 0 {
             return Ok(());
         }
+        if self.managed_free(address, by) {
+            return Ok(());
+        }
         let block = self.freeable(address, by)?;
         let device = self.memory.device_of(address);
         for used in self.pending_users(block) {
@@ -164,8 +167,13 @@ impl Driver {
 
     /// `cuMemGetAddressRange`: the block that an address lies in.
     pub(crate) fn address_range(&self, address: u64) -> Outcome<Range> {
-        let (base, block) = self.memory.containing(address).ok_or(Code::NOT_FOUND)?;
-        Ok(Range { address: base, bytes: block.len })
+        if let Some((base, block)) = self.memory.containing(address) {
+            return Ok(Range { address: base, bytes: block.len });
+        }
+        match self.pinned_at(address) {
+            Some((address, pinned)) if pinned.managed => Ok(Range { address, bytes: pinned.len }),
+            _ => Err(Code::NOT_FOUND),
+        }
     }
 }
 
@@ -189,6 +197,7 @@ impl Driver {
         }
         let block = self.memory.containing(address);
         let pinned = self.pinned_at(address);
+        let managed = pinned.is_some_and(|(_, pinned)| pinned.managed);
         let (base, len, device, context, serial) = match (&block, &pinned) {
             (Some((base, block)), _) => (*base, block.len, block.device, block.context, block.serial),
             (None, Some((base, pinned))) => (*base, pinned.len, pinned.device, pinned.context, pinned.serial),
@@ -196,13 +205,13 @@ impl Driver {
         };
         Ok(match attribute {
             1 => Word(context.raw()),
-            2 => Int(if block.is_some() { 2 } else { 1 }),
+            2 => Int(if block.is_some() || managed { 2 } else { 1 }),
             3 => Word(address),
             4 if pinned.is_some() => Word(address),
             4 => return Err(Code::INVALID_VALUE),
             6 => Flag(false),
             7 => Word(serial),
-            8 => Flag(false),
+            8 => Flag(managed),
             9 => Int(device),
             11 => Word(base),
             12 => Word(len),

@@ -11,7 +11,7 @@ use super::{Driver, Recorded, StreamKind};
 use crate::code::{Code, Outcome};
 use crate::report::Site;
 
-/// A capture, by the number that `cuStreamGetCaptureInfo` shows.
+/// A capture, by a number that no other one has had.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct CaptureId(pub(crate) u64);
 
@@ -34,6 +34,8 @@ pub(crate) struct Capture {
     pub(crate) status: Status,
     /// What streams that were destroyed while they captured had as their dependencies.
     pub(crate) orphans: Vec<NodeId>,
+    /// Nodes that the program has taken out of a stream's dependencies: they and what is before them need no join.
+    pub(crate) dropped: Vec<NodeId>,
 }
 
 /// What `cuStreamGetCaptureInfo` has to say.
@@ -70,9 +72,17 @@ impl Driver {
         self.next_capture += 1;
         if let Some(graph) = self.graphs.get_mut(graph) {
             graph.capture = Some(id);
+            graph.sequence.get_or_insert(id.0);
         }
-        let capture =
-            Capture { mode, thread: by.thread, origin: stream, graph, status: Status::Active, orphans: Vec::new() };
+        let capture = Capture {
+            mode,
+            thread: by.thread,
+            origin: stream,
+            graph,
+            status: Status::Active,
+            orphans: Vec::new(),
+            dropped: Vec::new(),
+        };
         self.captures.insert(id, capture);
         if let Some(stream) = self.streams.get_mut(stream) {
             stream.capture = Some(id);
@@ -84,7 +94,7 @@ impl Driver {
     /// `cuStreamEndCapture`: the finished graph.
     pub(crate) fn end_capture(&mut self, raw: u64, by: Site) -> Outcome<GraphId> {
         let stream = self.stream(raw, by)?;
-        let (id, status) = self.capture_of(stream).ok_or(Code::ILLEGAL_STATE)?;
+        let (id, status) = self.capture_at(stream)?;
         let capture = self.captures.get(&id).ok_or(Code::ILLEGAL_STATE)?;
         let (mode, thread, origin, graph) = (capture.mode, capture.thread, capture.origin, capture.graph);
         if origin != stream {
@@ -93,10 +103,10 @@ impl Driver {
         }
         let outcome = if status == Status::Invalidated {
             Err(Code::STREAM_CAPTURE_INVALIDATED)
-        } else if mode != RELAXED && thread != by.thread {
-            Err(Code::STREAM_CAPTURE_WRONG_THREAD)
         } else if self.has_unjoined_work(id, stream) {
             Err(Code::STREAM_CAPTURE_UNJOINED)
+        } else if mode != RELAXED && thread != by.thread {
+            Err(Code::STREAM_CAPTURE_WRONG_THREAD)
         } else {
             Ok(graph)
         };
@@ -104,11 +114,21 @@ impl Driver {
         outcome
     }
 
-    /// Whether some other stream's latest captured work cannot be reached from the origin's.
+    /// The capture that a stream must be in for a call; the legacy stream, which never is, counts as used.
+    fn capture_at(&mut self, stream: StreamId) -> Outcome<(CaptureId, Status)> {
+        let (context, kind) = self.at(stream).map(|stream| (stream.context, stream.kind))?;
+        if kind == StreamKind::Legacy {
+            self.legacy_use(context)?;
+        }
+        self.capture_of(stream).ok_or(Code::ILLEGAL_STATE)
+    }
+
+    /// Whether some other stream's latest captured work cannot be reached from the origin's, nor from anything that the program
+    /// has dropped.
     fn has_unjoined_work(&self, id: CaptureId, origin: StreamId) -> bool {
         let Some(capture) = self.captures.get(&id) else { return false };
         let reached = match self.streams.get(origin) {
-            Some(stream) => self.ancestors(&stream.deps),
+            Some(stream) => self.ancestors(&[stream.deps.as_slice(), &capture.dropped].concat()),
             None => return false,
         };
         let others = self.streams.iter().filter(|(other, stream)| *other != origin && stream.capture == Some(id));
@@ -143,16 +163,26 @@ impl Driver {
         }
     }
 
-    /// A stream waits for an event that a capture recorded.
-    pub(crate) fn wait_captured(&mut self, stream: StreamId, id: CaptureId, nodes: Vec<NodeId>) -> Outcome {
-        let alive = self.captures.get(&id).is_some_and(|capture| capture.status == Status::Active);
-        let own = self.streams.get(stream).and_then(|stream| stream.capture);
-        if !alive {
-            if let Some(own) = own {
-                self.invalidate(own);
-            }
-            return Err(Code::INVALID_VALUE);
+    /// Whether a capture is open and sound.
+    pub(crate) fn is_recording(&self, id: CaptureId) -> bool {
+        self.captures.get(&id).is_some_and(|capture| capture.status == Status::Active)
+    }
+
+    /// A stream is to wait for an event of a capture: of no use when that is over or invalidated, and harmful to a stream that
+    /// captures.
+    pub(crate) fn waitable(&mut self, stream: StreamId, id: CaptureId) -> Outcome {
+        if self.is_recording(id) {
+            return Ok(());
         }
+        if let Some(own) = self.streams.get(stream).and_then(|stream| stream.capture) {
+            self.invalidate(own);
+        }
+        Err(Code::INVALID_VALUE)
+    }
+
+    /// A stream waits for an event that a capture recorded, which is [waitable](Driver::waitable).
+    pub(crate) fn wait_captured(&mut self, stream: StreamId, id: CaptureId, nodes: Vec<NodeId>) -> Outcome {
+        let own = self.streams.get(stream).and_then(|stream| stream.capture);
         if let Some(own) = own
             && own != id
         {
@@ -203,15 +233,16 @@ impl Driver {
             Some((id, Status::Active)) => id,
         };
         let graph = self.captures.get(&id).map(|capture| capture.graph).ok_or(Code::ILLEGAL_STATE)?;
+        let number = self.graphs.get(graph).and_then(|graph| graph.sequence).unwrap_or(id.0);
         let Some(stream) = self.streams.get_mut(stream) else { return Err(Code::INVALID_HANDLE) };
         stream.shown = stream.deps.iter().map(|node| node.raw()).collect();
-        Ok(Info::Active { id: id.0, graph, deps: stream.shown.as_ptr(), count: stream.shown.len() })
+        Ok(Info::Active { id: number, graph, deps: stream.shown.as_ptr(), count: stream.shown.len() })
     }
 
     /// `cuStreamUpdateCaptureDependencies`: `flags` 0 adds, 1 replaces.
     pub(crate) fn update_dependencies(&mut self, raw: u64, nodes: &[u64], flags: u32, by: Site) -> Outcome {
         let stream = self.stream(raw, by)?;
-        let (id, status) = self.capture_of(stream).ok_or(Code::ILLEGAL_STATE)?;
+        let (id, status) = self.capture_at(stream)?;
         if status == Status::Invalidated {
             return Err(Code::STREAM_CAPTURE_INVALIDATED);
         }
@@ -221,13 +252,14 @@ impl Driver {
         let graph = self.captures.get(&id).map(|capture| capture.graph);
         let nodes = nodes.iter().map(|raw| self.node_of(*raw, graph)).collect::<Outcome<Vec<NodeId>>>()?;
         let Some(stream) = self.streams.get_mut(stream) else { return Err(Code::INVALID_HANDLE) };
-        if flags == 1 {
-            stream.deps.clear();
-        }
+        let dropped = if flags == 1 { std::mem::take(&mut stream.deps) } else { Vec::new() };
         for node in nodes {
             if !stream.deps.contains(&node) {
                 stream.deps.push(node);
             }
+        }
+        if let Some(capture) = self.captures.get_mut(&id) {
+            capture.dropped.extend(dropped);
         }
         Ok(())
     }
@@ -241,19 +273,35 @@ impl Driver {
         }
     }
 
-    /// `cuStreamBeginCaptureToGraph`: the graph and nodes that the capture goes on from.
+    /// `cuStreamBeginCaptureToGraph`: the graph, which no other capture may be recording into, and nodes that the capture goes
+    /// on from.
     pub(crate) fn capture_target(&self, graph: u64, nodes: &[u64]) -> Outcome<Into> {
         let graph = self.graph(graph)?;
         if self.graphs.get(graph).is_some_and(|graph| graph.capture.is_some()) {
-            return Err(Code::INVALID_VALUE);
+            return Err(Code::ILLEGAL_STATE);
         }
-        let deps = nodes.iter().map(|raw| self.node_of(*raw, Some(graph))).collect::<Outcome<Vec<NodeId>>>()?;
+        let mut deps = Vec::new();
+        for raw in nodes {
+            let node = self.node_of(*raw, Some(graph))?;
+            // A node that is given twice counts once.
+            if !deps.contains(&node) {
+                deps.push(node);
+            }
+        }
         Ok(Into { graph, deps })
     }
 
     /// `cuEventRecord` on a stream that captures.
     pub(crate) fn record_captured(&self, stream: StreamId, capture: CaptureId) -> Outcome<Recorded> {
         Ok(Recorded::Captured { capture, nodes: self.at(stream)?.deps.clone() })
+    }
+
+    /// Work on a stream that cannot be captured: refused if the stream captures, and the capture is lost.
+    pub(crate) fn uncaptured(&mut self, stream: StreamId) -> Outcome {
+        match self.capture_of(stream) {
+            Some((capture, _)) => Err(self.conflict(capture)),
+            None => self.target(stream).map(|_| ()),
+        }
     }
 
     /// Whether work on a stream runs or is captured; every reason to refuse it is checked.

@@ -237,10 +237,10 @@ impl Driver {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        self.unsafe_call(by.thread)?;
         if self.device_of_context(context) == self.device_of_context(peer) {
-            return Err(Code::INVALID_DEVICE);
+            return Err(Code::PEER_ACCESS_UNSUPPORTED);
         }
+        self.unsafe_call(by.thread)?;
         let peers = &mut self.contexts.get_mut(context).ok_or(Code::INVALID_CONTEXT)?.peers;
         if peers.contains(&peer) {
             return Err(Code::PEER_ACCESS_ALREADY_ENABLED);
@@ -253,12 +253,10 @@ impl Driver {
     pub(crate) fn disable_peer(&mut self, raw: u64, by: Site) -> Outcome {
         let context = self.current(by.thread)?;
         let peer = self.context(raw)?;
+        self.unsafe_call(by.thread)?;
         let peers = &mut self.contexts.get_mut(context).ok_or(Code::INVALID_CONTEXT)?.peers;
         let at = peers.iter().position(|other| *other == peer).ok_or(Code::PEER_ACCESS_NOT_ENABLED)?;
-        self.unsafe_call(by.thread)?;
-        if let Some(context) = self.contexts.get_mut(context) {
-            context.peers.remove(at);
-        }
+        peers.remove(at);
         Ok(())
     }
 

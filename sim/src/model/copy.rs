@@ -162,13 +162,18 @@ impl Driver {
         Ok(fill)
     }
 
-    /// A fill in stream order; stream 0 for the blocking calls.
+    /// A fill in stream order; stream 0 for the blocking calls. Unlike a copy, it needs memory that kernels of the stream's context
+    /// reach.
     pub(crate) fn fill_async(&mut self, stream: u64, fill: Fill, by: Site) -> Outcome {
         let stream = self.stream(stream, by)?;
         self.target(stream)?;
         let fill = self.fill(fill, by)?;
         if fill.width == 0 || fill.height == 0 {
             return Ok(());
+        }
+        let context = self.at(stream)?.context;
+        if self.memory.device_of(fill.dst).is_some_and(|device| !self.reaches(context, device)) {
+            return Err(Code::INVALID_VALUE);
         }
         self.submit(stream, Work::Fill(fill), by).map(|_| ())
     }
@@ -185,12 +190,9 @@ impl Driver {
         let stream = self.stream(stream, by)?;
         self.context(dst_context)?;
         self.context(src_context)?;
-        let target = self.target(stream)?;
-        if let Target::Captured(capture) = target {
-            return Err(self.conflict(capture));
-        }
+        self.uncaptured(stream)?;
         let copy = self.copy(CopyKind::DtoD, dst, src, rows, by)?;
-        self.submit_copy(stream, target, copy, by)
+        self.submit_copy(stream, Target::Eager, copy, by)
     }
 
     /// `cuMemcpyBatchAsync`: refused on a capturing stream, without harm to the capture.

@@ -3,10 +3,13 @@
 //! The simulated device describes itself like a current data-centre GPU of compute capability 9.0, with features that the
 //! simulator does not have reported as absent.
 
+use std::time::Duration;
+
 use super::Driver;
 use super::context::Primary;
 use super::id::PoolId;
 use crate::code::{Code, Outcome};
+use crate::engine::QueueDepth;
 use crate::report::{Faults, Log, Violations};
 
 /// What `cuDeviceGetName` says.
@@ -42,6 +45,10 @@ pub(crate) struct Device {
     pub(crate) current_pool: Option<PoolId>,
     /// The device fault that every call of its contexts returns from then on.
     pub(crate) poison: Option<Code>,
+    /// How much a queue holds before a call waits for room.
+    pub(crate) queue_depth: QueueDepth,
+    /// How long a wait may go on without anything getting done, if not for ever.
+    pub(crate) patience: Option<Duration>,
     pub(crate) log: Log,
     pub(crate) faults: Faults,
     pub(crate) violations: Violations,
@@ -61,6 +68,8 @@ impl Device {
             default_pool: None,
             current_pool: None,
             poison: None,
+            queue_depth: QueueDepth::default(),
+            patience: None,
             log: Log::default(),
             faults: Faults::default(),
             violations: Violations::default(),
@@ -140,9 +149,13 @@ const ATTRIBUTES: &[(u32, i32)] = &[
     (80, 1),
     (81, SHARED_PER_SM as i32),
     (82, REGISTERS_PER_SM as i32),
+    // Managed memory.
+    (83, 1),
     // Native host atomics, single-to-double ratio, cooperative launch, shared memory on request.
     (86, 1),
     (87, 2),
+    // Concurrent managed access.
+    (89, 1),
     (91, 1),
     (92, 1),
     (93, 1),

@@ -57,8 +57,11 @@ impl Driver {
         let (id, context) = self.at(stream).map(|stream| (stream.lane, stream.context))?;
         deps.extend(self.implicit_deps(stream)?.into_iter().map(Dep::Ticket));
         let body = body(self, context);
+        let now = self.now;
         let lane = self.lanes.get_mut(&id).ok_or(Code::INVALID_HANDLE)?;
-        Ok(Ticket { lane: id, seq: lane.push(deps, body, by) })
+        let seq = lane.push(deps, body, by, now);
+        self.mind_depth(id, by.thread);
+        Ok(Ticket { lane: id, seq })
     }
 
     /// What the legacy stream rule puts before the next item of a stream.

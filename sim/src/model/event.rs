@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::enqueue::Target;
 use super::id::{ContextId, EventId, Miss, NodeId, StreamId};
 use super::work::Work;
-use super::{CaptureId, Driver, Status};
+use super::{CaptureId, Driver};
 use crate::code::{Code, Outcome};
 use crate::engine::{Goal, Mark};
 use crate::report::{ObjectKind, Site};
@@ -86,16 +86,20 @@ impl Driver {
         if flags & !EXTERNAL != 0 {
             return Err(Code::INVALID_VALUE);
         }
+        let target = self.target(stream)?;
+        if flags == EXTERNAL {
+            // A node may record an event of another context.
+            return match target {
+                Target::Captured(_) => self.submit(stream, Work::RecordEvent(event), by).map(|_| ()),
+                Target::Eager => Err(Code::ILLEGAL_STATE),
+            };
+        }
         if self.event_at(event)?.context != self.at(stream)?.context {
             return Err(Code::INVALID_HANDLE);
         }
-        let last = match (self.target(stream)?, flags) {
-            (Target::Captured(_), EXTERNAL) => {
-                return self.submit(stream, Work::RecordEvent(event), by).map(|_| ());
-            }
-            (Target::Captured(capture), _) => self.record_captured(stream, capture)?,
-            (Target::Eager, EXTERNAL) => return Err(Code::ILLEGAL_STATE),
-            (Target::Eager, _) => Recorded::Eager(self.submit_mark(stream, by)?),
+        let last = match target {
+            Target::Captured(capture) => self.record_captured(stream, capture)?,
+            Target::Eager => Recorded::Eager(self.submit_mark(stream, by)?),
         };
         if let Some(event) = self.events.get_mut(event) {
             event.last = last;
@@ -111,6 +115,9 @@ impl Driver {
             return Err(Code::INVALID_VALUE);
         }
         let target = self.target(stream)?;
+        if let Recorded::Captured { capture, .. } = self.event_at(event)?.last {
+            self.waitable(stream, capture)?;
+        }
         if flags == EXTERNAL {
             return match target {
                 Target::Captured(_) => self.submit(stream, Work::WaitEvent(event), by).map(|_| ()),
@@ -134,15 +141,20 @@ impl Driver {
     pub(crate) fn event_goal(&mut self, raw: u64, by: Site) -> Outcome<Option<Arc<Mark>>> {
         let event = self.event(raw)?;
         match self.event_at(event)?.last.clone() {
-            Recorded::Captured { capture, .. } => match self.captures.get(&capture).map(|capture| capture.status) {
-                Some(Status::Active) => {
-                    self.invalidate(capture);
-                    Err(Code::CAPTURED_EVENT)
-                }
-                _ => Err(Code::INVALID_VALUE),
-            },
+            Recorded::Captured { capture, .. } => Err(self.captured_event(capture)),
             Recorded::Never => self.unsafe_call(by.thread).map(|()| None),
             Recorded::Eager(mark) => self.unsafe_call(by.thread).map(|()| Some(mark)),
+        }
+    }
+
+    /// An event of a capture is used where only a record on a stream that runs will do: a sound capture is lost.
+    fn captured_event(&mut self, capture: CaptureId) -> Code {
+        match self.is_recording(capture) {
+            true => {
+                self.invalidate(capture);
+                Code::CAPTURED_EVENT
+            }
+            false => Code::INVALID_VALUE,
         }
     }
 
@@ -151,16 +163,17 @@ impl Driver {
         let mark = |raw: u64| {
             let event = self.event_at(self.event(raw)?)?;
             match &event.last {
-                Recorded::Captured { capture, .. } => match self.captures.get(capture).map(|c| c.status) {
-                    Some(Status::Active) => Err(Code::CAPTURED_EVENT),
-                    _ => Err(Code::INVALID_VALUE),
-                },
+                Recorded::Captured { capture, .. } if self.is_recording(*capture) => Err(Code::CAPTURED_EVENT),
+                Recorded::Captured { .. } => Err(Code::INVALID_VALUE),
                 _ if event.flags & DISABLE_TIMING != 0 => Err(Code::INVALID_HANDLE),
                 Recorded::Never => Err(Code::INVALID_HANDLE),
-                Recorded::Eager(mark) => Ok(mark),
+                Recorded::Eager(mark) => Ok((mark, event.context)),
             }
         };
-        let (start, end) = (mark(start)?, mark(end)?);
+        let ((start, context), (end, other)) = (mark(start)?, mark(end)?);
+        if context != other {
+            return Err(Code::INVALID_HANDLE);
+        }
         let (Some(start), Some(end)) = (start.time(), end.time()) else { return Err(Code::NOT_READY) };
         Ok((end as f64 - start as f64) as f32 / 1e6)
     }
@@ -188,7 +201,7 @@ impl Driver {
         self.context_call(context)?;
         let mark = match self.event_at(event)?.last.clone() {
             Recorded::Never => return Ok(()),
-            Recorded::Captured { .. } => return Err(Code::INVALID_VALUE),
+            Recorded::Captured { capture, .. } => return Err(self.captured_event(capture)),
             Recorded::Eager(mark) => mark,
         };
         let streams: Vec<StreamId> = self.streams.select(|stream| stream.context == context);
@@ -198,10 +211,7 @@ impl Driver {
     /// `cuStreamSynchronize` and `cuStreamQuery`: what must be done, or why it may not be asked.
     pub(crate) fn stream_goal(&mut self, raw: u64, by: Site) -> Outcome<Goal> {
         let stream = self.stream(raw, by)?;
-        if let Some((capture, _)) = self.capture_of(stream) {
-            return Err(self.conflict(capture));
-        }
-        self.target(stream)?;
+        self.uncaptured(stream)?;
         self.unsafe_call(by.thread)?;
         Ok(self.lane_goal(self.at(stream)?.lane))
     }

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 
 use super::copy::stage;
-use super::enqueue::Target;
-use super::id::{ContextId, EventId, ExecId, GraphId, Miss, NodeId, UserObjectId};
+use super::id::{ContextId, EventId, ExecId, GraphId, Miss, NodeId, StreamId, UserObjectId};
 use super::work::{Place, Work};
 use super::{Driver, Recorded};
 use crate::code::{Code, Outcome};
@@ -30,6 +29,13 @@ pub(crate) struct PlanNode {
     /// The positions of the nodes after it.
     pub(crate) users: Vec<u32>,
     pub(crate) enabled: bool,
+}
+
+impl PlanNode {
+    /// Whether it is of a kind that can be switched off and on.
+    fn can_be_disabled(&self) -> bool {
+        matches!(self.work, Work::Kernel(_) | Work::Copy(_) | Work::Fill(_))
+    }
 }
 
 /// What an executable runs: a graph with its children flattened.
@@ -102,13 +108,11 @@ impl Driver {
     }
 
     /// The refusals that launch and upload have in common: a capturing stream is refused, and its capture lost.
-    fn exec_target(&mut self, exec: u64, stream: u64, by: Site) -> Outcome<(ExecId, super::id::StreamId)> {
+    fn exec_target(&mut self, exec: u64, stream: u64, by: Site) -> Outcome<(ExecId, StreamId)> {
         let stream = self.stream(stream, by)?;
         let exec = self.exec(exec)?;
-        match self.target(stream)? {
-            Target::Captured(capture) => Err(self.conflict(capture)),
-            Target::Eager => Ok((exec, stream)),
-        }
+        self.uncaptured(stream)?;
+        Ok((exec, stream))
     }
 
     /// `cuGraphUpload`.
@@ -128,6 +132,7 @@ impl Driver {
             return Err(Code::CONTEXT_IS_DESTROYED);
         }
         self.account_launch(&plan, flags & AUTO_FREE != 0, by)?;
+        self.draw_in(stream, &plan)?;
         let lane = self.at(stream)?.lane;
         let seq = self.lanes.get(&lane).ok_or(Code::INVALID_HANDLE)?.upcoming();
         let ticket = Ticket { lane, seq };
@@ -145,6 +150,26 @@ impl Driver {
         self.submit_body(stream, after.into_iter().collect(), |_, _| Body::Run(Box::new(run)), by)?;
         if let Some(exec) = self.execs.get_mut(exec) {
             exec.last = Some(ticket);
+        }
+        Ok(())
+    }
+
+    /// A plan that waits for an event of an open capture draws the stream that it is launched on into that capture, although the
+    /// launch itself runs. Only a wait that the stream itself makes does so: for an event of its own context, on the branch that
+    /// it runs, which begins at the first node and goes on with the first one after each.
+    fn draw_in(&mut self, stream: StreamId, plan: &Plan) -> Outcome {
+        let context = self.at(stream)?.context;
+        let mut next = plan.nodes.first();
+        while let Some(node) = next {
+            if let Work::WaitEvent(event) = node.work
+                && let Some(event) = self.events.get(event).filter(|event| event.context == context)
+                && let Recorded::Captured { capture, nodes } = &event.last
+                && self.is_recording(*capture)
+            {
+                let (capture, nodes) = (*capture, nodes.clone());
+                self.wait_captured(stream, capture, nodes)?;
+            }
+            next = node.users.first().and_then(|user| plan.nodes.get(*user as usize));
         }
         Ok(())
     }
@@ -216,20 +241,20 @@ impl Driver {
 
     /// `cuGraphNodeSetEnabled`: kernels, copies and fills only.
     pub(crate) fn exec_enable(&mut self, exec: u64, node: u64, enabled: bool) -> Outcome {
-        self.exec_edit(exec, node, |node| match node.work {
-            Work::Kernel(_) | Work::Copy(_) | Work::Fill(_) => {
+        self.exec_edit(exec, node, |node| match node.can_be_disabled() {
+            true => {
                 node.enabled = enabled;
                 Ok(())
             }
-            _ => Err(Code::INVALID_VALUE),
+            false => Err(Code::INVALID_VALUE),
         })
     }
 
-    /// `cuGraphNodeGetEnabled`.
+    /// `cuGraphNodeGetEnabled`: of the same kinds of node.
     pub(crate) fn exec_enabled(&self, exec: u64, node: u64) -> Outcome<bool> {
         let exec = self.exec(exec)?;
         let node = self.node_of(node, None)?;
         let found = self.exec_at(exec)?.plan.nodes.iter().find(|other| other.node == node);
-        found.map(|node| node.enabled).ok_or(Code::INVALID_VALUE)
+        found.filter(|node| node.can_be_disabled()).map(|node| node.enabled).ok_or(Code::INVALID_VALUE)
     }
 }

@@ -20,6 +20,10 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<NodeId>,
     /// The open capture that records into it.
     pub(crate) capture: Option<CaptureId>,
+    /// The number that captures into it show; it is that of the first, and stays.
+    pub(crate) sequence: Option<u64>,
+    /// Whether it has ever been asked to hold an allocation or a free, even if that was refused.
+    pub(crate) memory: bool,
     /// Whether a node owns it.
     pub(crate) nested: bool,
     pub(crate) conditions: Vec<ConditionId>,
@@ -60,6 +64,8 @@ impl Driver {
             device,
             nodes: Vec::new(),
             capture: None,
+            sequence: None,
+            memory: false,
             nested,
             conditions: Vec::new(),
             objects: Vec::new(),

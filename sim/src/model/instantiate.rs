@@ -57,15 +57,15 @@ impl Driver {
         by: Site,
     ) -> Result<ExecId, Refusal> {
         let context = self.current(by.thread)?;
-        self.unsafe_call(by.thread)?;
-        let graph = self.graph(raw)?;
         let known = AUTO_FREE | DEVICE_LAUNCH | NODE_PRIORITY | if upload.is_some() { UPLOAD } else { 0 };
         let both = AUTO_FREE | DEVICE_LAUNCH;
         if flags & !known != 0 || flags & both == both {
             return Err(Code::INVALID_VALUE.into());
         }
+        self.unsafe_call(by.thread)?;
+        let graph = self.graph(raw)?;
         let entry = self.graphs.get(graph).ok_or(Code::INVALID_VALUE)?;
-        if entry.capture.is_some() || entry.nested {
+        if entry.nested {
             return Err(Code::INVALID_VALUE.into());
         }
         if entry.conditions.iter().any(|c| self.conditions.get(*c).is_some_and(|c| !c.used)) {
@@ -93,6 +93,7 @@ impl Driver {
         }
         for block in exec.plan.blocks() {
             self.own_block(block);
+            self.escape_block(block);
         }
         let exec = self.execs.insert(exec);
         if flags & UPLOAD != 0

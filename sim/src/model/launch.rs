@@ -72,10 +72,8 @@ impl Driver {
     /// `cuStreamAddCallback`: cannot be captured, and an attempt loses the capture.
     pub(crate) fn add_callback(&mut self, stream: u64, call: HostCall, by: Site) -> Outcome {
         let stream = self.stream(stream, by)?;
-        match self.target(stream)? {
-            super::enqueue::Target::Captured(capture) => Err(self.conflict(capture)),
-            super::enqueue::Target::Eager => self.submit(stream, Work::Host(call), by).map(|_| ()),
-        }
+        self.uncaptured(stream)?;
+        self.submit(stream, Work::Host(call), by).map(|_| ())
     }
 
     /// `cuStreamWriteValue`, `cuStreamWaitValue`, `cuStreamBatchMemOp`.

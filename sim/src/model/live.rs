@@ -32,7 +32,9 @@ impl Driver {
         Live::new(objects)
     }
 
-    /// Destroys everything on a device and heals it. Pending work is dropped, not run; user objects are released.
+    /// Destroys everything on a device and heals it. Pending work is dropped, not run. User objects lose the references that
+    /// graphs and launches hold; those that the program holds itself are forgotten, and their destructors not called: what
+    /// they would destroy may be in use.
     pub(crate) fn reset_device(&mut self, device: u32) {
         let by = Site { call: self.calls, name: super::RESET, thread: 0 };
         for exec in self.execs.select(|exec| exec.device == device) {
@@ -55,6 +57,9 @@ impl Driver {
         }
         for pool in self.pools.select(|pool| pool.device == device) {
             self.pools.remove(pool, by);
+        }
+        for object in self.user_objects.select(|object| object.device == device) {
+            self.user_objects.remove(object, by);
         }
         self.memory.reset_device(device);
         if let Some(entry) = self.devices.get_mut(device as usize) {

@@ -21,20 +21,23 @@ impl Driver {
     /// An allocation node is captured: its address.
     pub(super) fn record_alloc(&mut self, stream: StreamId, capture: CaptureId, bytes: u64, by: Site) -> Outcome<u64> {
         let (context, device) = (self.at(stream)?.context, self.device_of_stream(stream));
-        let address = self.reserve_block(context, device, bytes, by)?;
+        let graph = self.captures.get(&capture).map(|capture| capture.graph).ok_or(Code::ILLEGAL_STATE)?;
+        let address = self.reserve_block(graph, context, device, bytes, by)?;
         self.record_node(stream, capture, Work::Alloc { address, bytes, device })?;
         Ok(address)
     }
 
-    /// Sets an address aside for an allocation node.
+    /// Sets an address aside for an allocation node of a graph.
     pub(crate) fn reserve_block(
         &mut self,
+        graph: GraphId,
         context: super::id::ContextId,
         device: u32,
         bytes: u64,
         by: Site,
     ) -> Outcome<u64> {
-        let kind = BlockKind::Graph(GraphBlock { owners: 1, ..GraphBlock::default() });
+        self.mark_memory(graph);
+        let kind = BlockKind::Graph(GraphBlock { owners: 1, graph: Some(graph), ..GraphBlock::default() });
         self.memory.allocate(Request { bytes, device, context, kind, by })
     }
 
@@ -42,24 +45,52 @@ impl Driver {
     pub(super) fn record_free(&mut self, stream: StreamId, capture: CaptureId, address: u64) -> Outcome {
         let graph = self.captures.get(&capture).map(|capture| capture.graph).ok_or(Code::ILLEGAL_STATE)?;
         self.check_free_node(graph, address)?;
-        self.record_node(stream, capture, Work::Free { address })
+        self.record_node(stream, capture, Work::Free { address })?;
+        self.free_node_added(graph, address);
+        Ok(())
     }
 
-    /// Whether a graph may get a free node for an address: it must be a graph's allocation, freed once.
+    /// Whether a graph may get a free node for an address, which must be a graph's allocation that its graph does not free.
+    ///
+    /// The allocation's own graph may free it until it is instantiated or another graph frees it; any other graph may, once.
     pub(crate) fn check_free_node(&mut self, graph: GraphId, address: u64) -> Outcome {
-        if self.memory.graph_block(address).is_none() {
-            return Err(Code::INVALID_VALUE);
-        }
+        self.mark_memory(graph);
         let frees = |work: &Work| matches!(work, Work::Free { address: other } if *other == address);
-        match self.graph_works(graph).any(frees) {
-            true => Err(Code::INVALID_VALUE),
-            false => Ok(()),
+        let again = self.graph_works(graph).any(frees);
+        match self.memory.graph_block(address) {
+            Some(block) if block.freed_inside || again || (block.graph == Some(graph) && block.escaped) => {
+                Err(Code::INVALID_VALUE)
+            }
+            Some(_) => Ok(()),
+            None => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// Whether a graph has allocation or free nodes.
+    /// A graph has got a free node.
+    pub(crate) fn free_node_added(&mut self, graph: GraphId, address: u64) {
+        let Some(block) = self.memory.graph_block(address) else { return };
+        match block.graph == Some(graph) {
+            true => block.freed_inside = true,
+            false => block.escaped = true,
+        }
+    }
+
+    /// A graph that allocates has been instantiated.
+    pub(super) fn escape_block(&mut self, address: u64) {
+        if let Some(block) = self.memory.graph_block(address) {
+            block.escaped = true;
+        }
+    }
+
+    /// Whether a graph counts as one with allocation or free nodes: being asked for one is enough.
     pub(super) fn has_memory_nodes(&self, graph: GraphId) -> bool {
-        self.graph_works(graph).any(|work| matches!(work, Work::Alloc { .. } | Work::Free { .. }))
+        self.graphs.get(graph).is_some_and(|graph| graph.memory)
+    }
+
+    fn mark_memory(&mut self, graph: GraphId) {
+        if let Some(graph) = self.graphs.get_mut(graph) {
+            graph.memory = true;
+        }
     }
 
     /// The books for a launch: what it allocates becomes held, what it frees is held no more. Nothing changes if the launch
@@ -88,10 +119,14 @@ impl Driver {
                 return Err(Code::INVALID_VALUE);
             }
         }
-        self.reserve_graph_memory(&allocs)?;
-        for address in &allocs {
-            self.memory.hold(*address, true, by)?;
+        let fresh: Vec<u64> = allocs.iter().copied().filter(|address| held(*address) == Some(false)).collect();
+        for (at, address) in fresh.iter().enumerate() {
+            if let Err(code) = self.memory.hold(*address, true, by) {
+                fresh[..at].iter().for_each(|address| self.memory.undo_hold(*address));
+                return Err(code);
+            }
         }
+        self.reserve_graph_memory(&allocs)?;
         for address in &frees {
             self.memory.hold(*address, false, by)?;
         }

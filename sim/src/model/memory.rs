@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::bytes::{Backing, Span};
-use super::id::{ContextId, PoolId};
+use super::id::{ContextId, GraphId, PoolId};
 use super::pinned::Pinned;
 use crate::code::{Code, Outcome};
 use crate::report::{Range, Site};
@@ -48,6 +48,12 @@ pub(crate) struct GraphBlock {
     pub(crate) freed: Option<Site>,
     /// How many graphs and executables still hold its allocation node.
     pub(crate) owners: u32,
+    /// The graph that its allocation node was added to.
+    pub(crate) graph: Option<GraphId>,
+    /// Whether that graph has a free node for it.
+    pub(crate) freed_inside: bool,
+    /// Whether it outlives launches of that graph for all the driver knows: it was instantiated, or another graph frees it.
+    pub(crate) escaped: bool,
 }
 
 /// A live block.
@@ -244,6 +250,16 @@ impl Memory {
         }
         graph.held = held;
         Ok(())
+    }
+
+    /// Takes back that a graph's allocation is held, as if it had not been.
+    pub(crate) fn undo_hold(&mut self, base: u64) {
+        let Some(block) = self.blocks.get_mut(&base) else { return };
+        let BlockKind::Graph(graph @ GraphBlock { held: true, .. }) = &mut block.kind else { return };
+        graph.held = false;
+        if let Some(arena) = self.arenas.get_mut(block.device as usize) {
+            arena.used = arena.used.saturating_sub(block.len);
+        }
     }
 
     /// The block that begins at an address.

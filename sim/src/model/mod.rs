@@ -26,6 +26,7 @@ mod instantiate;
 mod launch;
 mod legality;
 mod live;
+mod managed;
 mod mem_node;
 pub(crate) mod memory;
 mod module;
@@ -62,6 +63,7 @@ pub(crate) use function::{Function, Kernel};
 pub(crate) use graph::{Condition, Graph};
 pub(crate) use instantiate::InstantiateResult;
 pub(crate) use launch::LaunchRequest;
+pub(crate) use managed::Home;
 pub(crate) use module::{Image, Library, Module};
 pub(crate) use node::Node;
 pub(crate) use pool::Pool;
@@ -107,11 +109,17 @@ pub(crate) struct Driver {
     pub(crate) user_objects: Table<UserObjectId, UserObject>,
     pub(crate) memory: Memory,
     pub(crate) lanes: BTreeMap<LaneId, Lane>,
+    /// Lanes for which a call found no room, with its thread.
+    pub(crate) crowded: Vec<(u32, LaneId)>,
+    /// How many queued items have been dropped without running.
+    pub(crate) discarded: u64,
     pub(crate) next_lane: u64,
     next_capture: u64,
     next_graph: u64,
-    /// Simulated nanoseconds: executed instructions and operations.
+    /// The simulated time of the lane whose work runs: executed instructions and operations, as nanoseconds.
     pub(crate) clock: u64,
+    /// The host's simulated time: that of the latest work that somebody has waited for.
+    pub(crate) now: u64,
     /// How many host functions have run in stream order.
     pub(crate) host_runs: u64,
     /// Destructors of user objects that are due; run without the lock at the end of the call that made them due.
@@ -147,10 +155,13 @@ impl Driver {
             user_objects: Table::new(),
             memory: Memory::new(options.devices, options.memory),
             lanes: BTreeMap::new(),
+            crowded: Vec::new(),
+            discarded: 0,
             next_lane: 1,
             next_capture: 1,
             next_graph: 1,
             clock: 0,
+            now: 0,
             host_runs: 0,
             destructors: VecDeque::new(),
             log: Log::default(),

@@ -1,4 +1,4 @@
-//! Page-locked host memory: allocated by the driver or registered by the caller.
+//! Page-locked host memory: allocated by the driver, managed memory included, or registered by the caller.
 //!
 //! 1. It is real host memory: its device address equals its host address, on every device.
 //! 2. Registered ranges stay the caller's; the simulator only remembers them.
@@ -40,6 +40,8 @@ pub(crate) struct Pinned {
     pub(crate) device: u32,
     pub(crate) context: ContextId,
     pub(crate) made: Site,
+    /// Whether it is managed memory, which `cuMemFree` frees.
+    pub(crate) managed: bool,
     /// The memory itself, unless the caller registered its own.
     backing: Option<Backing>,
     pub(crate) serial: u64,
@@ -53,6 +55,11 @@ impl Driver {
         if bytes == 0 || flags & !ALLOC_FLAGS != 0 {
             return Err(Code::INVALID_VALUE);
         }
+        self.own_pinned(bytes, flags, false, by)
+    }
+
+    /// Page-locked memory of the driver's own: its address.
+    pub(super) fn own_pinned(&mut self, bytes: u64, flags: u32, managed: bool, by: Site) -> Outcome<u64> {
         let context = self.current(by.thread)?;
         self.unsafe_call(by.thread)?;
         let device = self.device_of_context(context);
@@ -65,6 +72,7 @@ impl Driver {
             device,
             context,
             made: by,
+            managed,
             backing: Some(backing),
             serial: by.call,
             device_writes: 0,
@@ -78,7 +86,7 @@ impl Driver {
         self.current(by.thread)?;
         self.unsafe_call(by.thread)?;
         match self.memory.pinned.get(&address) {
-            Some(Pinned { backing: Some(_), .. }) => {}
+            Some(Pinned { managed: false, backing: Some(_), .. }) => {}
             _ => return Err(Code::INVALID_VALUE),
         }
         self.drop_pinned(address, by);
@@ -101,8 +109,17 @@ impl Driver {
             return Err(Code::HOST_MEMORY_ALREADY_REGISTERED);
         }
         let device = self.device_of_context(context);
-        let pinned =
-            Pinned { len: bytes, flags, device, context, made: by, backing: None, serial: by.call, device_writes: 0 };
+        let pinned = Pinned {
+            len: bytes,
+            flags,
+            device,
+            context,
+            made: by,
+            managed: false,
+            backing: None,
+            serial: by.call,
+            device_writes: 0,
+        };
         self.memory.pinned.insert(address, pinned);
         Ok(())
     }
@@ -120,7 +137,8 @@ impl Driver {
         Ok(())
     }
 
-    fn drop_pinned(&mut self, address: u64, by: Site) {
+    /// Forgets a range, and frees it if it is the driver's own.
+    pub(super) fn drop_pinned(&mut self, address: u64, by: Site) {
         let Some(pinned) = self.memory.pinned.get(&address) else { return };
         let (device, block) = (pinned.device, Range { address, bytes: pinned.len });
         for used in self.pending_users(block) {
@@ -139,7 +157,8 @@ impl Driver {
     /// The objects of this kind for [`Live`](crate::Live).
     pub(crate) fn live_pinned(&self, device: u32) -> impl Iterator<Item = crate::report::Object> {
         self.memory.pinned.iter().filter(move |(_, pinned)| pinned.device == device).map(|(base, pinned)| {
-            crate::report::Object { kind: ObjectKind::Pinned, handle: *base, bytes: pinned.len, made: pinned.made }
+            let kind = if pinned.managed { ObjectKind::Allocation } else { ObjectKind::Pinned };
+            crate::report::Object { kind, handle: *base, bytes: pinned.len, made: pinned.made }
         })
     }
 }

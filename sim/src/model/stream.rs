@@ -9,7 +9,7 @@
 use super::id::{ContextId, Id, Miss, NodeId, StreamId};
 use super::{CaptureId, Driver, Status, device};
 use crate::code::{Code, Outcome};
-use crate::engine::{Lane, LaneId};
+use crate::engine::{Lane, LaneId, QueueDepth};
 use crate::report::{ObjectKind, Site};
 
 /// `CU_STREAM_NON_BLOCKING`.
@@ -58,7 +58,9 @@ impl Driver {
         let lane = LaneId(self.next_lane);
         self.next_lane += 1;
         let blocking = kind != StreamKind::Legacy && flags & NON_BLOCKING == 0;
-        self.lanes.insert(lane, Lane::new(context, blocking));
+        let device = self.devices.get(self.device_of_context(context) as usize);
+        let depth = device.map_or_else(QueueDepth::default, |device| device.queue_depth);
+        self.lanes.insert(lane, Lane::new(context, blocking, depth));
         self.streams.insert(Stream {
             context,
             kind,

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::Driver;
-use super::exec::{Plan, PlanNode};
-use super::id::{ContextId, NodeId};
+use super::exec::{Executable, Plan, PlanNode};
+use super::id::{ContextId, ExecId, NodeId};
 use super::work::{Copy, Place, Work};
 use crate::code::{Code, Outcome};
 use crate::report::Site;
@@ -41,13 +41,17 @@ impl Driver {
         if self.graphs.get(graph).is_some_and(|graph| graph.capture.is_some()) {
             return Err(Code::INVALID_VALUE);
         }
+        let exclusive = self.has_memory_nodes(graph) || self.has_conditionals(graph);
+        let taken = |(other, entry): (ExecId, &Executable)| other != exec && entry.exclusive == Some(graph);
+        if exclusive && self.execs.iter().any(taken) {
+            return Err(Code::NOT_SUPPORTED);
+        }
         let new = self.plan(graph)?;
         let old = Arc::clone(&self.exec_at(exec)?.plan);
         let plan = match self.merge(&old, new) {
             Ok(plan) => plan,
             Err(refused) => return Ok(Err(refused)),
         };
-        let exclusive = self.has_memory_nodes(graph) || self.has_conditionals(graph);
         for block in plan.blocks() {
             self.own_block(block);
         }
@@ -65,16 +69,22 @@ impl Driver {
 
     /// The old plan with the new one's work, if every pair of nodes allows it.
     fn merge(&self, old: &Plan, new: Plan) -> Result<Plan, Refused> {
-        if old.nodes.len() != new.nodes.len() {
+        let ends = |plan: &Plan| plan.nodes.iter().filter(|node| node.users.is_empty()).count();
+        // With fewer ends no node of the new graph is at fault: one of the old graph has lost its partner.
+        if old.nodes.len() != new.nodes.len() || ends(old) > ends(&new) {
             return Err((Update::TopologyChanged, None));
+        }
+        if ends(old) < ends(&new) {
+            let last = new.nodes.iter().rfind(|node| node.users.is_empty());
+            return Err((Update::TopologyChanged, last.map(|node| node.node)));
         }
         let mut plan = old.clone();
         for (kept, fresh) in plan.nodes.iter_mut().zip(new.nodes) {
-            if kept.work.number() != fresh.work.number() {
-                return Err((Update::NodeTypeChanged, Some(fresh.node)));
-            }
             if kept.deps != fresh.deps {
                 return Err((Update::TopologyChanged, Some(fresh.node)));
+            }
+            if kept.work.number() != fresh.work.number() {
+                return Err((Update::NodeTypeChanged, Some(fresh.node)));
             }
             let node = fresh.node;
             let work = self.replacement(kept, fresh.work, fresh.context).map_err(|why| (why, Some(node)))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::id::{ConditionId, EventId, FunctionId, GraphId, ModuleId};
 use crate::ptx;
-use crate::report::Range;
+use crate::report::{Range, WorkKind};
 
 /// One end of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -303,6 +303,28 @@ impl Work {
             Work::Free { .. } => 11,
             Work::MemOps(_) => 12,
             Work::Conditional { .. } => 13,
+        }
+    }
+
+    /// What kind of work it is to a test; nothing for what is only structure.
+    pub(crate) fn kind(&self) -> Option<WorkKind> {
+        match self {
+            Work::Kernel(_) => Some(WorkKind::Kernel),
+            Work::Copy(_) => Some(WorkKind::Copy),
+            Work::Fill(_) => Some(WorkKind::Fill),
+            Work::Host(_) => Some(WorkKind::HostFunction),
+            Work::MemOps(_) => Some(WorkKind::MemoryOperation),
+            Work::RecordEvent(_) | Work::WaitEvent(_) => Some(WorkKind::Event),
+            Work::Alloc { .. } | Work::Free { .. } => Some(WorkKind::Allocation),
+            Work::Empty | Work::Child(_) | Work::Conditional { .. } => None,
+        }
+    }
+
+    /// The name of a kernel.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Work::Kernel(launch) => Some(launch.code.name()),
+            _ => None,
         }
     }
 

@@ -53,7 +53,7 @@ pub enum Reason {
     /// A directive outside the supported subset.
     #[error("unsupported directive `.{0}`")]
     UnsupportedDirective(String),
-    /// A call that cannot be resolved when the module is loaded, such as `vprintf`.
+    /// A call that cannot be resolved when the module is loaded, such as `malloc`.
     #[error("unsupported call of `{0}`")]
     UnsupportedCall(String),
     /// A function that reaches itself.

@@ -1,10 +1,11 @@
 //! What a launch does wrong while it runs.
 
-use thiserror::Error;
+use std::{error::Error, fmt};
+
+use thiserror::Error as ThisError;
 
 /// A launch that cannot go on: what happened, where in the text, and in which thread.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("ptx line {line}: {kind} in `{instruction}`, block {block:?}, thread {thread:?}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
     /// What happened.
@@ -17,10 +18,25 @@ pub struct Fault {
     pub block: [u32; 3],
     /// The thread's coordinates within the block. Of several threads at fault, the first.
     pub thread: [u32; 3],
+    /// Of an assertion: the condition, the function, and the place in the kernel's source.
+    pub detail: Option<String>,
 }
 
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { kind, line, instruction, block, thread, detail } = self;
+        write!(f, "ptx line {line}: {kind}")?;
+        if let Some(detail) = detail {
+            write!(f, ": {detail}")?;
+        }
+        write!(f, " in `{instruction}`, block {block:?}, thread {thread:?}")
+    }
+}
+
+impl Error for Fault {}
+
 /// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An access to bytes that are not all mapped, or not writable.
@@ -42,6 +58,9 @@ pub enum FaultKind {
     /// A `trap` instruction.
     #[error("trap")]
     Trap,
+    /// An `assert` that does not hold.
+    #[error("assertion failed")]
+    Assertion,
     /// Every thread of the block that is left waits for another one.
     #[error("deadlock: all threads of the block wait")]
     Deadlock,

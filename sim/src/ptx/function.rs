@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     error::snippet,
     lower::Relocation,
-    op::Instr,
+    op::{Instr, SystemCall},
     parse::ast::Place,
     registers::{LANES, Registers},
 };
@@ -36,6 +36,8 @@ pub struct Function {
     /// Where each operation stands in the text.
     pub(super) places: Box<[Place]>,
     pub(super) tables: Box<[Box<[u32]>]>,
+    /// The calls of functions that the system provides.
+    pub(super) system: Box<[SystemCall]>,
     /// What a warp's registers hold at the start.
     pub(super) initial: Registers,
     pub(super) relocations: Box<[Relocation]>,

@@ -6,12 +6,19 @@
 //! on a GPU that cannot hold them. Everything is deterministic: the same launch on the same memory executes the
 //! same instructions in the same order, whatever budgets it is run with.
 
-use std::{collections::VecDeque, fmt, sync::Arc};
+use std::{
+    collections::VecDeque,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use super::{
+    digest::Digest,
     exec::{
         Shape,
         block::{Block, Launch, Outcome},
+        system::Console,
     },
     fault::{Fault, FaultKind},
     function::Function,
@@ -59,6 +66,7 @@ pub struct Grid {
     /// A block that is done, kept for its buffers.
     spare: Option<Block>,
     executed: u64,
+    console: Console,
 }
 
 impl Grid {
@@ -83,6 +91,7 @@ impl Grid {
             slice: SLICE,
             spare: None,
             executed: 0,
+            console: Console::default(),
         }
     }
 
@@ -113,6 +122,7 @@ impl Grid {
                 shape: &self.shape,
                 parameters: &self.parameters,
                 memory: &mut memory,
+                console: &mut self.console,
                 executed: &mut self.executed,
             };
             let outcome = block.run(&mut launch, left.min(self.slice));
@@ -139,6 +149,25 @@ impl Grid {
     /// its guard held or not. A few PTX instructions count as several operations.
     pub fn instructions(&self) -> u64 {
         self.executed
+    }
+
+    /// About how many bytes of state a [`fingerprint`](Self::fingerprint) looks at.
+    pub fn state_bytes(&self) -> usize {
+        self.resident.iter().map(Block::state_bytes).sum()
+    }
+
+    /// A digest of everything that decides how the launch goes on, memory apart: when it is what it was before, the launch
+    /// goes in a circle until memory changes.
+    pub fn fingerprint(&self) -> u64 {
+        let mut digest = Digest::default();
+        (self.next, self.slice).hash(&mut digest);
+        self.resident.hash(&mut digest);
+        digest.finish()
+    }
+
+    /// Takes what the kernel has printed since the last call.
+    pub fn take_printed(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.console.printed)
     }
 
     /// Starts the next block and gives it the turn; false when there is none.
@@ -171,7 +200,8 @@ impl Grid {
         let local = threads.saturating_mul(self.function.local_bytes().into());
         let fits = (1..=MOST_THREADS).contains(&threads) && shared <= MOST_SHARED && local <= MOST_LOCAL;
         let (line, instruction) = self.function.source(0);
-        let fault = Fault { kind: FaultKind::Resources, line, instruction, block: [0; 3], thread: [0; 3] };
+        let fault =
+            Fault { kind: FaultKind::Resources, line, instruction, block: [0; 3], thread: [0; 3], detail: None };
         (!fits).then_some(fault)
     }
 

@@ -23,23 +23,24 @@
 //! What NVRTC 12.0 emits for CUDA C++ without tensor cores, textures and asynchronous copies:
 //!
 //! - integer, logic, shift, bit-field, comparison, selection and conversion instructions of 16, 32 and 64 bits, with
-//!   carries; floating point in single and double precision, and in half precision without rounding modes;
+//!   carries; floating point in single and double precision, and to nearest in both 16-bit formats, alone and in pairs;
 //! - loads and stores of 1 to 16 bytes in global, constant, shared, local, parameter and generic space; atomics of 32 and
-//!   64 bits; fences; prefetches, which do nothing;
+//!   64 bits, and sums and exchanges of 16; fences; prefetches, which do nothing;
 //! - branches, indexed branches, predication; calls of functions with a body, which are inlined;
 //! - `shfl`, `vote`, `match`, `redux`, `bar.warp.sync`, `activemask` with independent lanes; `bar` and `barrier` in all forms;
+//! - `printf` and `assert`;
 //! - special registers; clocks and timers count thread-instructions; `nanosleep` does not wait.
 //!
 //! # What is refused
 //!
 //! Everything else, by [`Module::parse`], with line and name: tensor-core and video instructions, textures and surfaces,
-//! `cp.async` and other asynchronous copies, clusters, bf16 and packed types but `f16x2`, recursion, indirect calls, and calls of
-//! functions without a body such as `vprintf` and `__assertfail`.
+//! `cp.async` and other asynchronous copies, clusters, packed integers, `tf32` and 8-bit floats, recursion, indirect calls,
+//! and calls of other functions without a body such as `malloc`.
 //!
 //! # What differs from hardware
 //!
-//! Where PTX leaves results open they are fixed here: division by zero gives all ones, remainders by zero the dividend,
-//! registers and shared memory begin as zero, a shuffle from a lane that does not take part gives the lane's own value. Lanes
+//! Where PTX leaves results open they are fixed here: quotients and remainders of a division by zero are all ones, registers
+//! and shared memory begin as zero, a shuffle from a lane that does not take part gives the lane's own value. Lanes
 //! of a warp take part in atomics lowest first. Of several lanes that store to one address the highest wins. Shared memory
 //! begins at address zero.
 //!
@@ -47,6 +48,7 @@
 //! `fma` and `mad`; code that must give the same bits everywhere writes `.rn`.
 
 mod alu;
+mod digest;
 mod error;
 mod exec;
 mod fault;
@@ -58,6 +60,7 @@ mod module;
 mod number;
 mod op;
 mod parse;
+mod printf;
 mod registers;
 mod types;
 

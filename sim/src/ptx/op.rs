@@ -33,12 +33,24 @@ pub(crate) enum Op {
         index: Slot,
         table: u32,
     },
+    /// `system[index]` of the function.
+    System(u32),
     Exit,
     Trap,
     /// Orders accesses to memory that the host shares.
     Fence,
     /// An instruction that has no effect here, such as a prefetch.
     Nothing,
+}
+
+/// A call of a function that the system provides. Arguments and results are variables in parameter memory, given by
+/// their addresses there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SystemCall {
+    /// `__assertfail`: the first three name texts, the line is a word.
+    AssertionFailed { condition: u64, file: u64, line: u64, function: u64 },
+    /// `vprintf`: the format's address, the arguments' address, and where the number of arguments goes.
+    Print { format: u64, arguments: u64, count: u64 },
 }
 
 /// A read of the launch's parameter block at a fixed place; every lane gets the same value.
@@ -72,7 +84,7 @@ pub(crate) struct Access {
 pub(crate) struct Atomic {
     pub(crate) operation: AtomicOperation,
     pub(crate) space: Space,
-    /// 4 or 8; the operands are words or longs accordingly.
+    /// 2, 4 or 8; the operands are halves, words or longs accordingly.
     pub(crate) bytes: u8,
     pub(crate) base: Slot,
     pub(crate) offset: i32,
@@ -87,6 +99,11 @@ pub(crate) struct Atomic {
 pub(crate) enum AtomicOperation {
     Add,
     AddFloat,
+    /// Of one or two elements of a 16-bit format.
+    AddHalf,
+    AddHalves,
+    AddBrain,
+    AddBrains,
     MinUnsigned,
     MinSigned,
     MaxUnsigned,

@@ -30,7 +30,7 @@ pub(crate) fn lanes(mut mask: Mask) -> impl Iterator<Item = usize> {
 }
 
 /// The three register files of a warp.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Registers {
     pub(crate) words: Box<[[u32; LANES]]>,
     pub(crate) longs: Box<[[u64; LANES]]>,

@@ -18,6 +18,8 @@ pub(crate) enum Ty {
     S64,
     F16,
     F16x2,
+    Bf16,
+    Bf16x2,
     F32,
     F64,
 }
@@ -50,6 +52,8 @@ impl Ty {
             "s64" => Ty::S64,
             "f16" => Ty::F16,
             "f16x2" => Ty::F16x2,
+            "bf16" => Ty::Bf16,
+            "bf16x2" => Ty::Bf16x2,
             "f32" => Ty::F32,
             "f64" => Ty::F64,
             _ => return None,
@@ -61,18 +65,27 @@ impl Ty {
         match self {
             Ty::Pred => 0,
             Ty::B8 | Ty::U8 | Ty::S8 => 1,
-            Ty::B16 | Ty::U16 | Ty::S16 | Ty::F16 => 2,
-            Ty::B32 | Ty::U32 | Ty::S32 | Ty::F32 | Ty::F16x2 => 4,
+            Ty::B16 | Ty::U16 | Ty::S16 | Ty::F16 | Ty::Bf16 => 2,
+            Ty::B32 | Ty::U32 | Ty::S32 | Ty::F32 | Ty::F16x2 | Ty::Bf16x2 => 4,
             Ty::B64 | Ty::U64 | Ty::S64 | Ty::F64 => 8,
         }
     }
 
     pub(crate) const fn kind(self) -> Kind {
         match self {
-            Ty::Pred | Ty::B8 | Ty::B16 | Ty::B32 | Ty::B64 | Ty::F16x2 => Kind::Bits,
+            Ty::Pred | Ty::B8 | Ty::B16 | Ty::B32 | Ty::B64 | Ty::F16x2 | Ty::Bf16x2 => Kind::Bits,
             Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64 => Kind::Unsigned,
             Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64 => Kind::Signed,
-            Ty::F16 | Ty::F32 | Ty::F64 => Kind::Float,
+            Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 => Kind::Float,
+        }
+    }
+
+    /// Of a pair of numbers, the type of each.
+    pub(crate) const fn element(self) -> Option<Ty> {
+        match self {
+            Ty::F16x2 => Some(Ty::F16),
+            Ty::Bf16x2 => Some(Ty::Bf16),
+            _ => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The call log: a bounded ring of the latest driver calls of a device.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use super::Site;
@@ -41,6 +41,8 @@ impl fmt::Display for CallRecord {
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     ring: VecDeque<CallRecord>,
+    /// The functions that are named once only.
+    named: BTreeSet<&'static str>,
 }
 
 impl Log {
@@ -52,6 +54,13 @@ impl Log {
         self.ring.push_back(record);
     }
 
+    /// Adds a call unless there was one of this function before.
+    pub(crate) fn push_once(&mut self, record: CallRecord) {
+        if self.named.insert(record.name) {
+            self.push(record);
+        }
+    }
+
     /// The calls, oldest first.
     pub(crate) fn records(&self) -> Vec<CallRecord> {
         self.ring.iter().cloned().collect()
@@ -60,5 +69,6 @@ impl Log {
     /// Forgets every call.
     pub(crate) fn clear(&mut self) {
         self.ring.clear();
+        self.named.clear();
     }
 }

@@ -1,19 +1,23 @@
-//! What a test may ask of the simulator: the call log, violations, live objects, faults.
+//! What a test may ask of the simulator: the call log, violations, live objects, pending work, faults.
 //!
 //! These are plain values; the driver model fills them and [`SimDevice`](crate::SimDevice) hands them out.
 
+mod armed;
 mod fault;
 mod live;
 mod log;
 mod violation;
+mod work;
 
-pub use fault::{Fault, FaultId};
-pub(crate) use fault::{Faults, Verdict};
+pub(crate) use armed::{Faults, Verdict};
+pub use fault::{Fault, FaultId, UnknownFunction};
 pub use live::{Live, Object, ObjectKind};
 pub use log::CallRecord;
 pub(crate) use log::Log;
 pub(crate) use violation::Violations;
 pub use violation::{Range, Violation};
+pub(crate) use work::Effect;
+pub use work::{Pending, WorkFault, WorkKind};
 
 use std::fmt;
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::{ObjectKind, Site};
+use super::{ObjectKind, Pending, Site};
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +105,14 @@ pub enum Violation {
         /// The call that tried again.
         again: Site,
     },
+    /// A wait has lasted longer than the device's [patience](crate::SimDevice::set_patience): what it waited for was
+    /// taken for a kernel that never ends.
+    TimedOut {
+        /// The work that did not end, or could not begin.
+        work: Pending,
+        /// The call that waited.
+        waited: Site,
+    },
     /// The simulator itself failed.
     Internal {
         /// What went wrong.
@@ -144,6 +152,7 @@ impl fmt::Display for Violation {
                     None => Ok(()),
                 }
             }
+            Violation::TimedOut { work, waited } => write!(f, "timed out: {waited} waited in vain for {work}"),
             Violation::Internal { message, during } => write!(f, "simulator failed in {during}: {message}"),
         }
     }

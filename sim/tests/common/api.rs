@@ -50,6 +50,7 @@ api! {
     fn cuCtxGetCurrent(context: *mut u64);
     fn cuCtxSetCurrent(context: u64);
     fn cuCtxSynchronize();
+    fn cuCtxGetDevice(device: *mut i32);
     fn cuCtxGetLimit(value: *mut u64, limit: u32);
     fn cuCtxSetLimit(limit: u32, value: u64);
     fn cuCtxEnablePeerAccess(peer: u64, flags: u32);
@@ -115,8 +116,10 @@ api! {
     fn cuLibraryGetKernel(kernel: *mut u64, library: u64, name: *const i8);
     fn cuLibraryUnload(library: u64);
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut i32, function: u64, block: i32, dynamic: usize);
+    fn cuOccupancyMaxPotentialBlockSize(grid: *mut i32, block: *mut i32, function: u64, dynamic_of: Option<unsafe extern "C" fn(i32) -> usize>, dynamic: usize, limit: i32);
     fn cuLaunchKernel(function: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: *const u64, extra: *const u64);
     fn cuLaunchCooperativeKernel(function: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: *const u64);
+    fn cuLaunchKernelEx(config: u64, function: u64, params: *const u64, extra: *const u64);
     fn cuLaunchHostFunc(stream: u64, function: Option<unsafe extern "C" fn(u64)>, data: u64);
     fn cuGraphCreate(graph: *mut u64, flags: u32);
     fn cuGraphDestroy(graph: u64);
@@ -148,6 +151,7 @@ api! {
     fn cuUserObjectCreate(object: *mut u64, data: u64, destroy: Option<unsafe extern "C" fn(u64)>, count: u32, flags: u32);
     fn cuUserObjectRelease(object: u64, count: u32);
     fn cuGraphRetainUserObject(graph: u64, object: u64, count: u32, flags: u32);
+    fn cuDriverGetVersion(version: *mut i32);
     fn cuGetErrorName(code: u32, text: *mut *const i8);
     fn cuGetProcAddress_v2(symbol: *const i8, function: *mut *mut c_void, version: i32, flags: u64, status: *mut u32);
     fn cuArrayDestroy(array: u64);

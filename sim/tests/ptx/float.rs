@@ -45,7 +45,7 @@ fn single_precision_is_ieee() {
     }
     check32("div.rn.f32 d, a, b;", |a, b| a / b);
     check32("div.full.f32 d, a, b;", |a, b| a / b);
-    check32("div.approx.f32 d, a, b;", |a, b| a / b);
+    check32("div.full.f32 d, a, b;", |a, b| a / b);
     check32("sqrt.rn.f32 d, a;", |a, _| a.sqrt());
     check32("rcp.rn.f32 d, a;", |a, _| 1.0 / a);
     check32("fma.rn.f32 d, a, b, a;", |a, b| a.mul_add(b, a));
@@ -117,6 +117,9 @@ fn extremes_skip_nan_and_order_zeros() {
     }
     assert_eq!(got("max.f32 d, a, b;", nan, -nan), NAN32);
     assert_eq!(got("min.NaN.f32 d, a, b;", nan, 1.0), NAN32);
+    assert_eq!(got("max.ftz.NaN.f32 d, a, b;", 1e-40, -1.0), 0);
+    assert_eq!(got("min.xorsign.abs.f32 d, a, b;", -3.0, 2.0), bits32(-2.0));
+    assert_eq!(got("max.NaN.xorsign.abs.f32 d, a, b;", -3.0, -2.0), bits32(3.0));
     assert_eq!(compute1("max.f64 d, a, b;", "f64", &["f64"; 2], &f64s(&[f64::NAN, -4.0])), (-4f64).to_bits());
 }
 
@@ -203,17 +206,23 @@ fn approximations_are_close() {
 }
 
 #[test]
-fn half_precision_rounds_once() {
-    let two = |text: &str, a: u64, b: u64| compute1(text, "b16", &["b16"; 2], &[a, b]);
-    assert_eq!(two("add.f16 d, a, b;", 0x3c00, 0x3c00), 0x4000);
-    assert_eq!(two("sub.rn.f16 d, a, b;", 0x3c00, 0x4000), 0xbc00);
-    assert_eq!(two("mul.f16 d, a, b;", 0x7bff, 0x4000), 0x7c00);
-    assert_eq!(two("fma.rn.f16 d, a, b, a;", 0x3c00, 0x3c00), 0x4000);
-    assert_eq!(two("min.f16 d, a, b;", 0xc000, 0x7e00), 0xc000);
-    assert_eq!(two("neg.f16 d, a;", 0x3c00, 0), 0xbc00);
-    assert_eq!(compute1("setp.lt.f16 d, a, b;", "pred", &["b16"; 2], &[0xbc00, 0x0000]), 1);
-    let pair = |text: &str, a: u64, b: u64| compute1(text, "b32", &["b32"; 2], &[a, b]);
-    assert_eq!(pair("add.f16x2 d, a, b;", 0x3c00_4000, 0x3c00_3c00), 0x4000_4200);
-    assert_eq!(pair("fma.rn.f16x2 d, a, b, b;", 0x3c00_4000, 0x3c00_3c00), 0x4000_4200);
-    assert_eq!(pair("abs.f16x2 d, a;", 0xbc00_c000, 0), 0x3c00_4000);
+fn quick_division_multiplies_by_the_reciprocal() {
+    let quotient = |a: f32, b: f32| compute1("div.approx.f32 d, a, b;", "f32", &["f32"; 2], &f32s(&[a, b]));
+    assert_eq!(quotient(1.0, 3.0), bits32(1.0 / 3.0));
+    assert_eq!(quotient(f32::MAX, f32::MAX), 0);
+    assert_eq!(quotient(-1.0, f32::MAX), bits32(-0.0));
+    assert_eq!(quotient(f32::INFINITY, f32::MAX), NAN32);
+    assert_eq!(quotient(2f32.powi(126), 2f32.powi(126)), bits32(1.0));
+}
+
+#[test]
+fn gross_approximations_work_on_the_upper_word() {
+    let of = |text: &str, a: u64| compute1(text, "f64", &["f64"], &[a]);
+    assert_eq!(of("rcp.approx.ftz.f64 d, a;", 0x3ff8_0000_ffff_ffff), 0x3fe5_5555_0000_0000);
+    assert_eq!(of("rcp.approx.ftz.f64 d, a;", 0x8000_0000_0000_0001), f64::NEG_INFINITY.to_bits());
+    assert_eq!(of("rcp.approx.ftz.f64 d, a;", f64::MAX.to_bits()), 0);
+    assert_eq!(of("rcp.approx.ftz.f64 d, a;", f64::NEG_INFINITY.to_bits()), (-0.0f64).to_bits());
+    assert_eq!(of("rsqrt.approx.ftz.f64 d, a;", 4f64.to_bits()), 0.5f64.to_bits());
+    assert_eq!(of("rsqrt.approx.ftz.f64 d, a;", 0), f64::INFINITY.to_bits());
+    assert_eq!(of("rsqrt.approx.ftz.f64 d, a;", (-1f64).to_bits()), 0x7fff_ffff_0000_0000);
 }

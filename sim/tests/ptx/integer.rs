@@ -313,3 +313,13 @@ fn constants_are_read_in_every_notation() {
     assert_eq!(compute1("add.f32 d, 0.5, 1.0;", "f32", &[], &[]), u64::from(1.5f32.to_bits()));
     assert_eq!(compute1("mov.u64 d, 0xFFFFFFFFFFFFFFFF;", "u64", &[], &[]), u64::MAX);
 }
+
+#[test]
+fn products_of_pieces() {
+    let three = |text: &str, a: u64, b: u64, c: u64| compute1(text, "u32", &["u32"; 3], &[a, b, c]);
+    assert_eq!(three("dp2a.lo.u32.u32 d, a, b, c;", 0x0003_0002, 0x0504_0706, 1), 2 * 6 + 3 * 7 + 1);
+    assert_eq!(three("dp2a.hi.u32.u32 d, a, b, c;", 0x0003_0002, 0x0504_0706, 1), 2 * 4 + 3 * 5 + 1);
+    assert_eq!(three("dp2a.lo.s32.s32 d, a, b, c;", 0xffff_0002, 0xff01, 0), 3);
+    assert_eq!(three("mad24.hi.u32 d, a, b, c;", 0xff80_0000, 0x0080_0000, 1), 0x4000_0001);
+    assert_eq!(three("mad24.hi.sat.s32 d, a, b, c;", 0x80_0000, 0x80_0000, 0x7fff_0000), 0x7fff_ffff);
+}

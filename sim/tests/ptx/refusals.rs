@@ -44,7 +44,13 @@ fn unsupported_instructions_are_named_with_their_line() {
 #[test]
 fn reasons_say_what_is_wrong() {
     let check = |body: &str, reason: Reason| assert_eq!(refuse(body).reason, reason, "{body}");
-    check("add.bf16 %rs1, %rs2, %rs3;", Reason::UnsupportedType(text("bf16")));
+    check("div.bf16 %rs1, %rs2, %rs3;", Reason::UnsupportedType(text("bf16")));
+    check("add.ftz.bf16 %rs1, %rs2, %rs3;", Reason::UnsupportedModifier(text("ftz")));
+    check("add.rz.f16 %rs1, %rs2, %rs3;", Reason::UnsupportedModifier(text("rz")));
+    check("add.relu.f16 %rs1, %rs2, %rs3;", Reason::UnsupportedModifier(text("relu")));
+    check("cvt.rn.relu.f32.f64 %f1, %fd1;", Reason::UnsupportedModifier(text("relu")));
+    check("setp.lt.f16x2 %p1, %r1, %r2;", Reason::Operand(1));
+    check("set.lt.f32.f16 %f1, %rs1, %rs2;", Reason::UnsupportedType(text("f32")));
     check("add.u8 %rs1, %rs2, %rs3;", Reason::UnsupportedType(text("u8")));
     check("add.rn.relu.f32 %f1, %f2, %f3;", Reason::UnsupportedModifier(text("relu")));
     check("add.ftz.f64 %fd1, %fd2, %fd3;", Reason::UnsupportedModifier(text("ftz")));
@@ -73,7 +79,8 @@ fn reasons_say_what_is_wrong() {
     check("ld.global.u32 %r1, %rd1;", Reason::Operand(2));
     check(".shared .u32 s; ld.global.u32 %r1, [s];", Reason::Operand(2));
     check("atom.local.add.u32 %r1, [%rd1], 1;", Reason::UnsupportedModifier(text("local")));
-    check("atom.global.add.f16x2 %r1, [%rd1], %r2;", Reason::UnsupportedType(text("f16x2")));
+    check("atom.global.add.f16x2 %r1, [%rd1], %r2;", Reason::MissingModifier("noftz"));
+    check("atom.global.add.noftz.f32 %f1, [%rd1], %f2;", Reason::UnsupportedModifier(text("noftz")));
     check("setp.num.u32 %p1, %r1, %r2;", Reason::UnsupportedModifier(text("num")));
     check(".tex .u64 t;", Reason::UnsupportedDirective(text("tex")));
     check("P: .callprototype _ ();", Reason::UnsupportedDirective(text("callprototype")));
@@ -91,7 +98,6 @@ fn texts_that_end_too_early_are_refused() {
         let text = format!(".version 8.0 .target sm_70 .address_size 64 .entry k() {{ {body}");
         assert_eq!(Module::parse(&text).unwrap_err().reason, Reason::UnexpectedEnd, "{body}");
     }
-    assert!(Module::parse("").unwrap().functions().is_empty());
 }
 
 #[test]
@@ -99,6 +105,9 @@ fn modules_are_checked_as_a_whole() {
     let head = ".version 8.0\n.target sm_70\n";
     let check =
         |text: &str, reason: Reason| assert_eq!(Module::parse(&format!("{head}{text}")).unwrap_err().reason, reason);
+    for text in ["", "// nothing\n", ".target sm_70", "\u{7f}ELF"] {
+        assert!(Module::parse(text).is_err(), "{text:?}");
+    }
     check(".address_size 32", Reason::UnsupportedDirective(text("address_size")));
     check(".alias a, b;", Reason::UnsupportedDirective(text("alias")));
     check(".global .texref t;", Reason::UnsupportedType(text("texref")));
@@ -110,8 +119,18 @@ fn modules_are_checked_as_a_whole() {
     check(".func f() { call f; } .entry k() { call f; }", Reason::RecursiveCall(text("f")));
     check(".func f() { call g; } .func g() { call f; } .entry k() { call g; }", Reason::RecursiveCall(text("g")));
     check(
+        ".extern .func malloc(.param .b64 a); .entry k() { .param .b64 x; call malloc, (x); }",
+        Reason::UnsupportedCall(text("malloc")),
+    );
+    check(
         ".extern .func vprintf(.param .b64 a); .entry k() { .param .b64 x; call vprintf, (x); }",
         Reason::UnsupportedCall(text("vprintf")),
+    );
+    let vprintf = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);";
+    check(&format!("{vprintf} .entry k() {{ .param .b64 x; call vprintf, (x, x); }}"), Reason::OperandCount);
+    check(
+        &format!("{vprintf} .entry k() {{ .param .b64 x; .reg .b32 y; call (y), vprintf, (x, x); }}"),
+        Reason::Operand(3),
     );
     // A device function is checked although nothing calls it.
     check(".func f() { tex; }", Reason::UnsupportedInstruction(text("tex")));

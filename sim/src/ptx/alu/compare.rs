@@ -3,7 +3,10 @@
 use super::{Alu, Modifiers, Run, Slots, no_type};
 use crate::ptx::{
     error::Reason,
-    number::{half::widen, single_double::flushed},
+    number::{
+        half::{self, Bf16, F16, widen},
+        single_double::flushed,
+    },
     registers::{Mask, Registers, Value, word_value},
     types::Ty,
 };
@@ -92,12 +95,20 @@ impl Comparison {
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 struct Flushed(f32);
 
-/// A half-precision operand, widened.
+/// Operands of 16 bits, widened.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 struct Half(f32);
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+struct FlushedHalf(f32);
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+struct Brain(f32);
 
 word_value!(Flushed, words: u32, Word, |w| Flushed(flushed(f32::from_bits(w))), |v| v.0.to_bits());
-word_value!(Half, words: u32, Half, |w| Half(widen(w as u16)), |v| v.0.to_bits());
+word_value!(Half, words: u32, Half, |w| Half(widen::<F16>(w as u16)), |v| v.0.to_bits());
+word_value!(
+    FlushedHalf, words: u32, Half, |w| FlushedHalf(widen::<F16>(half::flushed::<F16>(w as u16))), |v| v.0.to_bits()
+);
+word_value!(Brain, words: u32, Half, |w| Brain(widen::<Bf16>(w as u16)), |v| v.0.to_bits());
 
 fn run<T: Value + PartialOrd, const COMPARISON: usize>(registers: &mut Registers, slots: &Slots, mask: Mask) {
     let (a, b) = (T::load(registers, slots.s[0]), T::load(registers, slots.s[1]));
@@ -131,7 +142,7 @@ macro_rules! float {
     };
 }
 
-/// The comparison that the suffixes ask for: two operands, a predicate as result.
+/// The comparison that the suffixes ask for: two operands, a predicate as result. For pairs it is that of their elements.
 pub(crate) fn set_predicate(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     let comparison = m.take(Comparison::parse).ok_or_else(|| Reason::UnsupportedInstruction("setp".to_owned()))?;
     let flush = m.flag("ftz");
@@ -145,7 +156,9 @@ pub(crate) fn set_predicate(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         (Ty::F32, comparison) if flush => float!(comparison, Flushed),
         (Ty::F32, comparison) => float!(comparison, f32),
         (Ty::F64, comparison) if !flush => float!(comparison, f64),
-        (Ty::F16, comparison) if !flush => float!(comparison, Half),
+        (Ty::F16 | Ty::F16x2, comparison) if flush => float!(comparison, FlushedHalf),
+        (Ty::F16 | Ty::F16x2, comparison) => float!(comparison, Half),
+        (Ty::Bf16 | Ty::Bf16x2, comparison) if !flush => float!(comparison, Brain),
         (ty, _) => return Err(no_type(ty)),
     };
     let run = run.ok_or_else(|| Reason::UnsupportedModifier(format!("{comparison:?}").to_lowercase()))?;

@@ -20,7 +20,11 @@ pub(crate) fn convert(m: &mut Modifiers<'_>, result: Class, operand: Class) -> R
     let rounding = m.rounding();
     let flush = m.flag("ftz");
     let saturate = m.flag("sat");
+    let relu = m.flag("relu");
     let (to, from) = (m.ty()?, m.ty()?);
+    if relu && !(matches!(to, Ty::F16 | Ty::Bf16) && from == Ty::F32) {
+        return Err(Reason::UnsupportedModifier("relu".to_owned()));
+    }
     let needs_rounding = match (from.kind(), to.kind()) {
         (Kind::Float, Kind::Float) => to.bytes() < from.bytes(),
         (Kind::Float, _) | (_, Kind::Float) => true,
@@ -31,8 +35,12 @@ pub(crate) fn convert(m: &mut Modifiers<'_>, result: Class, operand: Class) -> R
         return Err(Reason::MissingModifier("rounding"));
     }
     let rounding = integral.or(rounding).unwrap_or(Rounding::Near);
-    let conversion =
-        Conversion { from, to, control: Control { rounding, flush, saturate }, integral: integral_between_floats };
+    let conversion = Conversion {
+        from,
+        to,
+        control: Control { rounding, flush, saturate, relu },
+        integral: integral_between_floats,
+    };
     if !(holds(operand, from) && holds(result, to)) {
         return Err(no_type(if holds(operand, from) { to } else { from }));
     }
@@ -41,6 +49,27 @@ pub(crate) fn convert(m: &mut Modifiers<'_>, result: Class, operand: Class) -> R
     }
     let word = conversion.pack().ok_or_else(|| no_type(from))?;
     Ok(general(result, operand).with_control(word))
+}
+
+/// The conversion of two numbers in single precision to a pair, the first of them to its upper half.
+pub(crate) fn convert_pair(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    let rounding = m.rounding().ok_or(Reason::MissingModifier("rounding"))?;
+    if !matches!(rounding, Rounding::Near | Rounding::Zero) {
+        return Err(Reason::UnsupportedModifier("rm or rp".to_owned()));
+    }
+    let control = Control { rounding, relu: m.flag("relu"), ..Control::PLAIN };
+    let (to, from) = (m.ty()?, m.ty()?);
+    match (to.element(), from) {
+        (Some(to), Ty::F32) => {
+            let word = Conversion { from, to, control, integral: false }.pack().ok_or_else(|| no_type(to))?;
+            let alu = alu!(each |a: u32, b: u32, word: u32| -> u32 {
+                (convert::convert(a.into(), word) << 16 | convert::convert(b.into(), word)) as u32
+            });
+            Ok(alu.with_control(word))
+        }
+        (None, _) => Err(no_type(to)),
+        (_, from) => Err(no_type(from)),
+    }
 }
 
 /// Whether a register of the class has room for the type.
@@ -56,7 +85,7 @@ fn holds(class: Class, ty: Ty) -> bool {
 
 fn frequent(conversion: Conversion, result: Class, operand: Class) -> Option<Alu> {
     let Conversion { from, to, control, integral } = conversion;
-    if control.flush || control.saturate {
+    if control.flush || control.saturate || control.relu {
         return None;
     }
     let exact = result_class(to) == result && result_class(from) == operand;

@@ -1,10 +1,10 @@
-//! Floating-point arithmetic.
+//! Arithmetic in single and double precision.
 
 use super::{Alu, Modifiers, alu, fused, no_type};
 use crate::ptx::{
     error::Reason,
     number::{
-        Control, Rounding, half,
+        Control, Rounding,
         single_double::{
             Binary, NanRule, Property, binary32, binary64, canonical, flushed, fused32, fused64, max32, max64, min32,
             min64, root32, root64, settled, with_sign,
@@ -34,20 +34,14 @@ pub(super) fn select(opcode: &str, m: &mut Modifiers<'_>) -> Option<Result<Alu, 
 /// The rounding, flushing and saturation that the suffixes ask for.
 fn control(m: &mut Modifiers<'_>) -> Control {
     let rounding = m.rounding().unwrap_or(Rounding::Near);
-    Control { rounding, flush: m.flag("ftz"), saturate: m.flag("sat") }
+    Control { rounding, flush: m.flag("ftz"), saturate: m.flag("sat"), relu: false }
 }
 
-/// Refuses the suffixes that only other precisions have: doubles neither flush nor saturate, halves only round to nearest.
+/// Refuses the suffixes that only single precision has.
 fn suits(control: Control, ty: Ty) -> Result<(), Reason> {
     let wrong = match ty {
         Ty::F64 if control.flush => "ftz",
         Ty::F64 if control.saturate => "sat",
-        Ty::F16 | Ty::F16x2 => match control.rounding {
-            Rounding::Near => return Ok(()),
-            Rounding::Zero => "rz",
-            Rounding::Down => "rm",
-            Rounding::Up => "rp",
-        },
         _ => return Ok(()),
     };
     Err(Reason::UnsupportedModifier(wrong.to_owned()))
@@ -80,19 +74,6 @@ macro_rules! binary_forms {
     }};
 }
 
-macro_rules! halves {
-    ($f:path, $control:expr) => {
-        Ok(alu!(each |a: u16, b: u16, word: u32| -> u16 { $f(a, b, Control::unpack(word)) })
-            .with_control($control.pack()))
-    };
-    (pair $f:path, $control:expr) => {
-        Ok(alu!(each |a: u32, b: u32, word: u32| -> u32 {
-            half::pairwise([a, b], |[a, b]| $f(a, b, Control::unpack(word)))
-        })
-        .with_control($control.pack()))
-    };
-}
-
 fn binary(op: Binary, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     let control = control(m);
     let ty = m.ty()?;
@@ -104,25 +85,33 @@ fn binary(op: Binary, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         (Binary::Add, Ty::F64) => binary_forms!(double Binary::Add, control, +),
         (Binary::Sub, Ty::F64) => binary_forms!(double Binary::Sub, control, -),
         (Binary::Mul, Ty::F64) => binary_forms!(double Binary::Mul, control, *),
-        (Binary::Add, Ty::F16) => halves!(half::add, control),
-        (Binary::Sub, Ty::F16) => halves!(half::sub, control),
-        (Binary::Mul, Ty::F16) => halves!(half::mul, control),
-        (Binary::Add, Ty::F16x2) => halves!(pair half::add, control),
-        (Binary::Sub, Ty::F16x2) => halves!(pair half::sub, control),
-        (Binary::Mul, Ty::F16x2) => halves!(pair half::mul, control),
         (_, ty) => Err(no_type(ty)),
     }
 }
 
 fn divide(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     // The approximate forms are computed exactly: that is within the error they are allowed.
-    let approximate = m.any(&["approx", "full"]).is_some();
+    let kind = m.any(&["approx", "full"]);
+    let approximate = kind.is_some();
     let control = control(m);
     match m.ty()? {
+        Ty::F32 if kind == Some("approx") => {
+            let alu = alu!(|a: f32, b: f32, word: u32| -> f32 {
+                let control = Control { rounding: Rounding::Near, ..Control::unpack(word) };
+                binary32(Binary::Div, a, by_reciprocal(b), control)
+            });
+            Ok(alu.with_control(control.pack()))
+        }
         Ty::F32 => binary_forms!(Binary::Div, control, /),
         Ty::F64 if !control.flush && !approximate => binary_forms!(double Binary::Div, control, /),
         ty => Err(no_type(ty)),
     }
+}
+
+/// The divisor, or an infinity for one whose reciprocal is denormal: `div.approx` takes that reciprocal for zero.
+fn by_reciprocal(b: f32) -> f32 {
+    const LARGEST: f32 = f32::from_bits(0x7e80_0000);
+    if b.abs() > LARGEST { f32::INFINITY.copysign(b) } else { b }
 }
 
 fn multiply_add(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
@@ -142,18 +131,6 @@ fn multiply_add(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
             });
             Ok(alu.with_control(control.pack()))
         }
-        Ty::F16 => {
-            let alu = alu!(each |a: u16, b: u16, c: u16, word: u32| -> u16 {
-                half::fused(a, b, c, Control::unpack(word))
-            });
-            Ok(alu.with_control(control.pack()))
-        }
-        Ty::F16x2 => {
-            let alu = alu!(each |a: u32, b: u32, c: u32, word: u32| -> u32 {
-                half::pairwise([a, b, c], |[a, b, c]| half::fused(a, b, c, Control::unpack(word)))
-            });
-            Ok(alu.with_control(control.pack()))
-        }
         ty => Err(no_type(ty)),
     }
 }
@@ -161,7 +138,13 @@ fn multiply_add(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
 fn extreme(min: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     let flush = m.flag("ftz");
     let propagate = m.flag("NaN");
-    match (m.ty()?, min, flush, propagate) {
+    let magnitudes = m.flag("xorsign") && m.flag("abs");
+    let ty = m.ty()?;
+    if ty == Ty::F32 && (magnitudes || flush && propagate) {
+        let alu = alu!(each |a: f32, b: f32, word: u32| -> f32 { Extreme::unpack(word).of(a, b) });
+        return Ok(alu.with_control(Extreme { min, flush, propagate, magnitudes }.pack()));
+    }
+    match (ty, min, flush, propagate) {
         (Ty::F32, true, false, false) => Ok(alu!(|a: f32, b: f32| -> f32 { min32(a, b, NanRule::Ignore) })),
         (Ty::F32, false, false, false) => Ok(alu!(|a: f32, b: f32| -> f32 { max32(a, b, NanRule::Ignore) })),
         (Ty::F32, true, true, false) => {
@@ -174,19 +157,44 @@ fn extreme(min: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         (Ty::F32, false, false, true) => Ok(alu!(|a: f32, b: f32| -> f32 { max32(a, b, NanRule::Propagate) })),
         (Ty::F64, true, false, false) => Ok(alu!(|a: f64, b: f64| -> f64 { min64(a, b, NanRule::Ignore) })),
         (Ty::F64, false, false, false) => Ok(alu!(|a: f64, b: f64| -> f64 { max64(a, b, NanRule::Ignore) })),
-        (Ty::F16, true, false, false) => Ok(alu!(each |a: u16, b: u16| -> u16 { half::min(a, b) })),
-        (Ty::F16, false, false, false) => Ok(alu!(each |a: u16, b: u16| -> u16 { half::max(a, b) })),
-        (Ty::F16x2, true, false, false) => {
-            Ok(alu!(each |a: u32, b: u32| -> u32 { half::pairwise([a, b], |[a, b]| half::min(a, b)) }))
-        }
-        (Ty::F16x2, false, false, false) => {
-            Ok(alu!(each |a: u32, b: u32| -> u32 { half::pairwise([a, b], |[a, b]| half::max(a, b)) }))
-        }
         (ty, ..) => Err(no_type(ty)),
     }
 }
 
-/// A NaN in half or single precision becomes the one that all operations give; in double precision it stays.
+/// The rare forms of `min` and `max` in single precision.
+#[derive(Debug, Clone, Copy)]
+struct Extreme {
+    min: bool,
+    flush: bool,
+    propagate: bool,
+    /// `.xorsign.abs`: of the magnitudes, with the sign that the product of the operands would have.
+    magnitudes: bool,
+}
+
+impl Extreme {
+    fn pack(self) -> u32 {
+        let bits = [self.min, self.flush, self.propagate, self.magnitudes];
+        bits.into_iter().rev().fold(0, |word, bit| word << 1 | u32::from(bit))
+    }
+
+    fn unpack(word: u32) -> Extreme {
+        let [min, flush, propagate, magnitudes] = [0, 1, 2, 3].map(|bit| word >> bit & 1 != 0);
+        Extreme { min, flush, propagate, magnitudes }
+    }
+
+    fn of(self, a: f32, b: f32) -> f32 {
+        let rule = if self.propagate { NanRule::Propagate } else { NanRule::Ignore };
+        let negative = a.is_sign_negative() != b.is_sign_negative();
+        let [a, b] = [a, b].map(|x| {
+            let x = if self.flush { flushed(x) } else { x };
+            if self.magnitudes { x.abs() } else { x }
+        });
+        let result = if self.min { min32(a, b, rule) } else { max32(a, b, rule) };
+        if self.magnitudes && negative && !result.is_nan() { -result } else { result }
+    }
+}
+
+/// A NaN in single precision becomes the one that all operations give; in double precision it stays.
 fn sign(abs: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     let flush = m.flag("ftz");
     match (m.ty()?, abs, flush) {
@@ -196,10 +204,6 @@ fn sign(abs: bool, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         (Ty::F32, false, true) => Ok(alu!(|a: f32| -> f32 { canonical(-flushed(a)) })),
         (Ty::F64, true, false) => Ok(alu!(|a: f64| -> f64 { with_sign(a, a.abs()) })),
         (Ty::F64, false, false) => Ok(alu!(|a: f64| -> f64 { with_sign(a, -a) })),
-        (Ty::F16, true, false) => Ok(alu!(|a: u16| -> u16 { half::absolute(a) })),
-        (Ty::F16, false, false) => Ok(alu!(|a: u16| -> u16 { half::negated(a) })),
-        (Ty::F16x2, true, false) => Ok(alu!(|a: u32| -> u32 { half::pairwise([a], |[a]| half::absolute(a)) })),
-        (Ty::F16x2, false, false) => Ok(alu!(|a: u32| -> u32 { half::pairwise([a], |[a]| half::negated(a)) })),
         (ty, ..) => Err(no_type(ty)),
     }
 }
@@ -231,7 +235,7 @@ fn reciprocal(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
             let alu = alu!(each |a: f32, word: u32| -> f32 { binary32(Binary::Div, 1.0, a, Control::unpack(word)) });
             Ok(alu.with_control(control.pack()))
         }
-        Ty::F64 if control.flush && approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, [a, a]) })),
+        Ty::F64 if control.flush && approximate => Ok(alu!(|a: f64| -> f64 { upper_word(a, |a| 1.0 / a) })),
         Ty::F64 if control == Control::PLAIN && !approximate => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a, [a, a]) })),
         Ty::F64 if !control.flush && !approximate => {
             let alu = alu!(each |a: f64, word: u32| -> f64 {
@@ -267,6 +271,7 @@ fn approximate(opcode: &str, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
     }
     let flush = opcode != "tanh" && m.flag("ftz");
     match (opcode, m.ty()?) {
+        ("rsqrt", Ty::F64) if flush => Ok(alu!(|a: f64| -> f64 { upper_word(a, |a| 1.0 / a.sqrt()) })),
         ("rsqrt", Ty::F64) => Ok(alu!(|a: f64| -> f64 { settled(1.0 / a.sqrt(), [a, a]) })),
         ("rsqrt", Ty::F32) => Ok(through_double!(flush, |x| 1.0 / x.sqrt())),
         ("sin", Ty::F32) => Ok(through_double!(flush, |x| x.sin())),
@@ -276,6 +281,20 @@ fn approximate(opcode: &str, m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         ("tanh", Ty::F32) => Ok(through_double!(false, |x| x.tanh())),
         (_, ty) => Err(no_type(ty)),
     }
+}
+
+/// A function that only reads and only gives the upper word of a double, and flushes denormals. So a NaN whose bits are all
+/// in the lower word counts as an infinity.
+#[inline(always)]
+fn upper_word(a: f64, function: impl Fn(f64) -> f64) -> f64 {
+    const WORD: u64 = 0xffff_ffff_0000_0000;
+    let flushed = |x: f64| if x.is_subnormal() { 0f64.copysign(x) } else { x };
+    let result = flushed(function(flushed(f64::from_bits(a.to_bits() & WORD))));
+    if result.is_nan() {
+        return f64::from_bits(0x7fff_ffff_0000_0000);
+    }
+    // To nearest; a carry goes into the exponent, as it should. Infinities have no bits to round.
+    f64::from_bits((result.to_bits() + 0x7fff_ffff + (result.to_bits() >> 32 & 1)) & WORD)
 }
 
 /// The value of the second operand with the sign of the first.

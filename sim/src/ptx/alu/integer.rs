@@ -41,7 +41,7 @@ macro_rules! high {
 }
 
 pub(super) fn select(opcode: &str, modifiers: &mut Modifiers<'_>) -> Option<Result<Alu, Reason>> {
-    let float = modifiers.leading_type().is_some_and(|ty| ty.kind() == Kind::Float || ty == Ty::F16x2);
+    let float = modifiers.leading_type().is_some_and(|ty| ty.kind() == Kind::Float || ty.element().is_some());
     let choose = match opcode {
         "add" | "sub" | "mul" | "mad" | "div" | "min" | "max" | "abs" | "neg" if float => return None,
         "add" => add,
@@ -69,6 +69,7 @@ pub(super) fn select(opcode: &str, modifiers: &mut Modifiers<'_>) -> Option<Resu
         "shf" => funnel,
         "lop3" => lookup,
         "dp4a" => dot4,
+        "dp2a" => dot2,
         _ => return None,
     };
     Some(choose(modifiers))
@@ -162,14 +163,23 @@ fn mul24(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
 }
 
 fn mad24(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
-    match (m.any(&["lo"]), m.ty()?) {
-        (Some("lo"), Ty::U32) => {
+    match (m.any(&["lo", "hi"]), m.flag("sat"), m.ty()?) {
+        (Some("lo"), false, Ty::U32) => {
             Ok(alu!(|a: u32, b: u32, c: u32| -> u32 { (product24(a, b, false) as u32).wrapping_add(c) }))
         }
-        (Some("lo"), Ty::S32) => {
+        (Some("lo"), false, Ty::S32) => {
             Ok(alu!(|a: u32, b: u32, c: u32| -> u32 { (product24(a, b, true) as u32).wrapping_add(c) }))
         }
-        (_, ty) => Err(no_type(ty)),
+        (Some("hi"), false, Ty::U32) => {
+            Ok(alu!(|a: u32, b: u32, c: u32| -> u32 { ((product24(a, b, false) >> 16) as u32).wrapping_add(c) }))
+        }
+        (Some("hi"), false, Ty::S32) => {
+            Ok(alu!(|a: u32, b: u32, c: u32| -> u32 { ((product24(a, b, true) >> 16) as u32).wrapping_add(c) }))
+        }
+        (Some("hi"), true, Ty::S32) => {
+            Ok(alu!(|a: u32, b: u32, c: i32| -> i32 { ((product24(a, b, true) >> 16) as i32).saturating_add(c) }))
+        }
+        (_, _, ty) => Err(no_type(ty)),
     }
 }
 
@@ -325,4 +335,29 @@ fn dot4(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         (Ty::S32, Ty::S32) => Ok(alu!(each |a: u32, b: u32, c: u32| -> u32 { bits::dot4(a, true, b, true, c) })),
         (ty, _) => Err(no_type(ty)),
     }
+}
+
+fn dot2(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
+    // The control is how far the two bytes of `b` lie above its lowest.
+    let shift = match m.any(&["lo", "hi"]) {
+        Some("lo") => 0,
+        Some(_) => 16,
+        None => return Err(Reason::MissingModifier("lo or hi")),
+    };
+    let alu = match (m.ty()?, m.ty()?) {
+        (Ty::U32, Ty::U32) => {
+            alu!(each |a: u32, b: u32, c: u32, at: u32| -> u32 { bits::dot2(a, false, b >> (at & 31), false, c) })
+        }
+        (Ty::U32, Ty::S32) => {
+            alu!(each |a: u32, b: u32, c: u32, at: u32| -> u32 { bits::dot2(a, false, b >> (at & 31), true, c) })
+        }
+        (Ty::S32, Ty::U32) => {
+            alu!(each |a: u32, b: u32, c: u32, at: u32| -> u32 { bits::dot2(a, true, b >> (at & 31), false, c) })
+        }
+        (Ty::S32, Ty::S32) => {
+            alu!(each |a: u32, b: u32, c: u32, at: u32| -> u32 { bits::dot2(a, true, b >> (at & 31), true, c) })
+        }
+        (ty, _) => return Err(no_type(ty)),
+    };
+    Ok(alu.with_control(shift))
 }

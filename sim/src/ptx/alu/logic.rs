@@ -108,7 +108,9 @@ fn choose_by_sign(m: &mut Modifiers<'_>) -> Result<Alu, Reason> {
         (2, Ty::F32) if !flush => alu!(|a: u16, b: u16, c: f32| -> u16 { if c >= 0.0 { a } else { b } }),
         (4, Ty::F32) if !flush => alu!(|a: u32, b: u32, c: f32| -> u32 { if c >= 0.0 { a } else { b } }),
         (8, Ty::F32) if !flush => alu!(|a: u64, b: u64, c: f32| -> u64 { if c >= 0.0 { a } else { b } }),
+        (2, Ty::F32) => alu!(|a: u16, b: u16, c: f32| -> u16 { if flushed(c) >= 0.0 { a } else { b } }),
         (4, Ty::F32) => alu!(|a: u32, b: u32, c: f32| -> u32 { if flushed(c) >= 0.0 { a } else { b } }),
+        (8, Ty::F32) => alu!(|a: u64, b: u64, c: f32| -> u64 { if flushed(c) >= 0.0 { a } else { b } }),
         (_, by) => return Err(no_type(by)),
     })
 }

@@ -12,6 +12,7 @@ mod compare;
 mod convert;
 mod float;
 mod fused;
+mod half;
 mod integer;
 mod logic;
 mod modifiers;
@@ -19,7 +20,7 @@ mod modifiers;
 pub(crate) use self::{
     carry::{Carrying, carrying},
     compare::set_predicate,
-    convert::convert,
+    convert::{convert, convert_pair},
     logic::predicate_logic,
     modifiers::Modifiers,
 };
@@ -97,6 +98,7 @@ pub(crate) use alu;
 /// The operation that an arithmetic instruction stands for; `None` when `opcode` is no arithmetic instruction.
 pub(crate) fn select(opcode: &str, modifiers: &mut Modifiers<'_>) -> Option<Result<Alu, Reason>> {
     integer::select(opcode, modifiers)
+        .or_else(|| half::select(opcode, modifiers))
         .or_else(|| float::select(opcode, modifiers))
         .or_else(|| logic::select(opcode, modifiers))
 }

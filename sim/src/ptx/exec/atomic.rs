@@ -1,6 +1,6 @@
 //! Read-modify-write operations. Lanes take part one after the other, the lowest first.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::{
     LaneFault, Surroundings,
@@ -9,6 +9,7 @@ use super::{
 use crate::ptx::{
     number::{
         Control, Rounding,
+        half::{self, Bf16, F16},
         single_double::{self, Binary},
     },
     op::{Atomic, AtomicOperation},
@@ -18,7 +19,11 @@ use crate::ptx::{
 impl Surroundings<'_, '_> {
     pub(super) fn atomic(&mut self, registers: &mut Registers, atomic: &Atomic, mask: Mask) -> Result<(), LaneFault> {
         let addresses = addresses(registers, atomic.base, atomic.offset);
-        let class = if atomic.bytes == 4 { Class::Word } else { Class::Long };
+        let class = match atomic.bytes {
+            2 => Class::Half,
+            4 => Class::Word,
+            _ => Class::Long,
+        };
         for lane in lanes(mask) {
             let place = self.resolve(atomic.space, lane, addresses[lane], atomic.bytes.into(), true)?;
             let b = get(registers, class, atomic.b, lane);
@@ -52,10 +57,17 @@ impl Surroundings<'_, '_> {
 ///
 /// # Safety
 ///
-/// `data` is aligned to `bytes`, 4 or 8, and points to as many writable bytes that others access only atomically.
+/// `data` is aligned to `bytes`, 2, 4 or 8, and points to as many writable bytes that others access only atomically.
 unsafe fn exchange_host(data: *mut u8, bytes: u8, update: impl Fn(u64) -> u64) -> u64 {
     // Relaxed: an atomic without ordering suffix promises none; with one, `Op::Fence` stands beside it.
-    if bytes == 4 {
+    if bytes == 2 {
+        // SAFETY: the caller's condition.
+        let half = unsafe { AtomicU16::from_ptr(data.cast()) };
+        let replace = |old: u16| Some(update(old.into()) as u16);
+        match half.fetch_update(Ordering::Relaxed, Ordering::Relaxed, replace) {
+            Ok(old) | Err(old) => old.into(),
+        }
+    } else if bytes == 4 {
         // SAFETY: the caller's condition.
         let word = unsafe { AtomicU32::from_ptr(data.cast()) };
         let replace = |old: u32| Some(update(old.into()) as u32);
@@ -77,20 +89,25 @@ fn add_single(old: u32, b: u32, shared: bool) -> u32 {
     single_double::binary32(Binary::Add, f32::from_bits(old), f32::from_bits(b), control).to_bits()
 }
 
-/// A sum in double precision. In global memory a NaN stays as it is, the operand's before the old value.
+/// A sum in double precision. In global memory a NaN stays as it is, the operand's before the old value. In shared memory
+/// it becomes quiet, the old value's before the operand's.
 fn add_double(old: u64, b: u64, shared: bool) -> u64 {
     let (x, y) = (f64::from_bits(old), f64::from_bits(b));
     match (x.is_nan(), y.is_nan()) {
         (_, true) if !shared => b,
         (true, false) if !shared => old,
-        _ => single_double::binary64(Binary::Add, x, y, Rounding::Near).to_bits(),
+        _ => single_double::binary64(Binary::Add, y, x, Rounding::Near).to_bits(),
     }
 }
 
-/// The operations on words that are not sums of floats.
+/// The operations on halves and words that are not sums in single precision.
 fn update_word(operation: AtomicOperation, old: u32, b: u32, c: u32) -> u32 {
     match operation {
         AtomicOperation::Add | AtomicOperation::AddFloat => old.wrapping_add(b),
+        AtomicOperation::AddHalf => half::add::<F16>(old as u16, b as u16, Control::PLAIN).into(),
+        AtomicOperation::AddBrain => half::add::<Bf16>(old as u16, b as u16, Control::PLAIN).into(),
+        AtomicOperation::AddHalves => half::pairwise([old, b], |[old, b]| half::add::<F16>(old, b, Control::PLAIN)),
+        AtomicOperation::AddBrains => half::pairwise([old, b], |[old, b]| half::add::<Bf16>(old, b, Control::PLAIN)),
         AtomicOperation::MinUnsigned => old.min(b),
         AtomicOperation::MinSigned => (old as i32).min(b as i32) as u32,
         AtomicOperation::MaxUnsigned => old.max(b),
@@ -126,7 +143,12 @@ fn update_word(operation: AtomicOperation, old: u32, b: u32, c: u32) -> u32 {
 /// The same on longs.
 fn update_long(operation: AtomicOperation, old: u64, b: u64, c: u64) -> u64 {
     match operation {
-        AtomicOperation::Add | AtomicOperation::AddFloat => old.wrapping_add(b),
+        AtomicOperation::Add
+        | AtomicOperation::AddFloat
+        | AtomicOperation::AddHalf
+        | AtomicOperation::AddHalves
+        | AtomicOperation::AddBrain
+        | AtomicOperation::AddBrains => old.wrapping_add(b),
         AtomicOperation::MinUnsigned => old.min(b),
         AtomicOperation::MinSigned => (old as i64).min(b as i64) as u64,
         AtomicOperation::MaxUnsigned => old.max(b),

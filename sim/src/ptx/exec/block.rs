@@ -2,6 +2,7 @@
 
 use super::{
     Shape, Surroundings,
+    system::Console,
     warp::{Arrived, Stop, Warp, WarpFault},
 };
 use crate::ptx::{
@@ -15,7 +16,7 @@ use crate::ptx::{
 const BARRIERS: usize = 16;
 
 /// Threads that have arrived at one barrier since it last opened.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Hash)]
 struct Arrivals {
     threads: u32,
     holding: u32,
@@ -39,12 +40,13 @@ pub(in crate::ptx) struct Launch<'c, 'm> {
     pub(in crate::ptx) shape: &'c Shape,
     pub(in crate::ptx) parameters: &'c [u8],
     pub(in crate::ptx) memory: &'c mut Regions<'m>,
+    pub(in crate::ptx) console: &'c mut Console,
     /// Thread-instructions that the launch has executed.
     pub(in crate::ptx) executed: &'c mut u64,
 }
 
 /// A block that runs or is kept to be run again.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Hash)]
 pub(in crate::ptx) struct Block {
     coordinates: [u32; 3],
     warps: Vec<Warp>,
@@ -74,6 +76,12 @@ impl Block {
         self.local.resize(function.local_bytes() as usize * LANES * warps as usize, 0);
     }
 
+    /// About how many bytes of state it has.
+    pub(in crate::ptx) fn state_bytes(&self) -> usize {
+        let warps: usize = self.warps.iter().map(Warp::state_bytes).sum();
+        warps + self.shared.len() + self.local.len()
+    }
+
     /// Runs until `budget` thread-instructions are spent, or the block cannot or need not go on.
     pub(in crate::ptx) fn run(&mut self, launch: &mut Launch<'_, '_>, budget: u64) -> Outcome {
         let mut spent = 0;
@@ -93,6 +101,7 @@ impl Block {
                 shape: launch.shape,
                 parameters: launch.parameters,
                 memory: launch.memory,
+                console: launch.console,
                 block: self.coordinates,
                 shared: &mut self.shared,
                 local: self.local.get_mut(next * per_warp..(next + 1) * per_warp).unwrap_or_default(),
@@ -139,7 +148,8 @@ impl Block {
     fn fault(&self, launch: &Launch<'_, '_>, warp: usize, fault: WarpFault) -> Fault {
         let (line, instruction) = launch.function.source(fault.position);
         let thread = launch.shape.thread((warp * LANES + fault.lane) as u32);
-        Fault { kind: fault.kind, line, instruction, block: self.coordinates, thread }
+        let detail = launch.console.assertion.clone();
+        Fault { kind: fault.kind, line, instruction, block: self.coordinates, thread, detail }
     }
 
     fn arrive(&mut self, launch: &Launch<'_, '_>, arrived: &Arrived, warp: usize) -> Result<(), Fault> {

@@ -2,7 +2,7 @@
 //!
 //! [`Block`](block::Block) schedules the warps of one thread block and its barriers; [`Warp`](warp::Warp) runs 32 lanes
 //! in lock step and keeps diverged lanes apart; `access` is memory, `atomic` its read-modify-write part, `collective` the
-//! exchange between lanes, `special` the registers that hardware sets.
+//! exchange between lanes, `special` the registers that hardware sets, `system` what kernels print and assert.
 //!
 //! 1. Everything is deterministic: what runs next follows from what ran before, never from the budget or from time.
 //! 2. A kernel's mistake ends in a fault, never in undefined behaviour or a panic.
@@ -13,8 +13,10 @@ mod atomic;
 pub(super) mod block;
 mod collective;
 mod special;
+pub(super) mod system;
 mod warp;
 
+use self::system::Console;
 use super::{
     fault::FaultKind,
     function::Function,
@@ -58,6 +60,8 @@ pub(super) struct Surroundings<'c, 'm> {
     pub(super) shared: &'c mut [u8],
     /// The warp's local memory, lane by lane.
     pub(super) local: &'c mut [u8],
+    /// Where kernels print to.
+    pub(super) console: &'c mut Console,
     /// Instructions that the launch executed before this run.
     pub(super) executed: u64,
 }

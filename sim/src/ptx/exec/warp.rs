@@ -25,14 +25,14 @@ use crate::ptx::{
 const TURN: u64 = 1 << 14;
 
 /// Lanes at the same position.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 struct Group {
     position: u32,
     mask: Mask,
 }
 
 /// What a parked group waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Waiting {
     /// The members of a warp-wide instruction.
     Members(Mask),
@@ -40,7 +40,7 @@ enum Waiting {
     Barrier(u32),
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 struct Parked {
     group: Group,
     waiting: Waiting,
@@ -83,7 +83,7 @@ pub(super) struct WarpFault {
     pub(super) position: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Hash)]
 pub(super) struct Warp {
     registers: Registers,
     /// The number within the block.
@@ -118,6 +118,11 @@ impl Warp {
         self.turn = TURN;
         self.fair = false;
         self.cursor = 0;
+    }
+
+    /// About how many bytes of state it has.
+    pub(super) fn state_bytes(&self) -> usize {
+        size_of_val(&*self.registers.words) + size_of_val(&*self.registers.longs)
     }
 
     pub(super) fn live(&self) -> u32 {
@@ -248,6 +253,10 @@ impl Warp {
                         Err(fault) => Err(fault),
                     }
                 }
+                Op::System(index) => match function.system.get(*index as usize) {
+                    Some(call) => surroundings.system(*call, active),
+                    None => Ok(()),
+                },
                 Op::Exit => {
                     self.exit(code, active);
                     break Stop::Exited;

@@ -1,4 +1,4 @@
-//! Lowers instructions that only compute: registers in, registers out.
+//! Lowers instructions that only compute: registers in, registers out. Comparisons are in `compare`.
 
 use super::function::{Lowering, class_of};
 use crate::ptx::{
@@ -6,7 +6,7 @@ use crate::ptx::{
     error::Reason,
     op::Op,
     parse::ast::{Instruction, Operand},
-    registers::{ALWAYS, Class, Slot},
+    registers::{Class, Slot},
     types::{Space, Ty, window},
 };
 
@@ -140,8 +140,9 @@ impl<'a> Lowering<'_, '_, 'a> {
     }
 
     fn cvt(&mut self, m: &mut Modifiers<'_>, operands: &[Operand<'a>]) -> Result<(), Reason> {
-        if m.leading_type() == Some(Ty::F16x2) {
-            return Err(Reason::UnsupportedType("f16x2".to_owned()));
+        if m.leading_type().is_some_and(|ty| ty.element().is_some()) {
+            let alu = alu::convert_pair(m)?;
+            return self.arithmetic(alu, operands);
         }
         let [destination, source] = operands else { return Err(Reason::OperandCount) };
         let (to, d) = match destination {
@@ -183,78 +184,5 @@ impl<'a> Lowering<'_, '_, 'a> {
         }
         let base = self.constant(if to { base.wrapping_neg() } else { base }, Class::Long)?;
         self.emit_alu(alu!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) }), d, [a, base])
-    }
-
-    /// The comparison of `setp` and `set`, combined with a predicate if the suffixes ask for it: a predicate and, when the
-    /// complement is asked for as well, that.
-    fn comparison(
-        &mut self,
-        m: &mut Modifiers<'_>,
-        operands: &[Operand<'a>],
-        p: Slot,
-        q: Option<Slot>,
-    ) -> Result<(), Reason> {
-        let combine = m.any(&["and", "or", "xor"]);
-        let compare = alu::set_predicate(m)?;
-        let (a, b, c) = match (operands, combine) {
-            ([a, b], None) => (a, b, None),
-            ([a, b, c], Some(operation)) => (a, b, Some((operation, c))),
-            _ => return Err(Reason::OperandCount),
-        };
-        let [class, _] = compare.operands else { return Err(Reason::OperandCount) };
-        let a = self.source(a, 2, *class)?;
-        let b = self.source(b, 3, *class)?;
-        let not = alu!(|a: bool| -> bool { !a });
-        if q.is_some() && self.guard.0 == p {
-            // The first of the two results would change the guard of the second.
-            let (guard, flip) = self.guard;
-            let copy = self.temporary(Class::Predicate)?;
-            self.guard = (ALWAYS, 0);
-            self.emit_alu(alu::copy(Class::Predicate), copy, [guard])?;
-            self.guard = (copy, flip);
-        }
-        let Some((operation, c)) = c else {
-            self.emit_alu(compare, p, [a, b])?;
-            return match q {
-                Some(q) => self.emit_alu(not, q, [p]),
-                None => Ok(()),
-            };
-        };
-        let logic = alu::predicate_logic(operation).ok_or(Reason::OperandCount)?;
-        let c = self.source(c, 4, Class::Predicate)?;
-        // `p` may be `c`, so `q` goes first.
-        let holds = self.temporary(Class::Predicate)?;
-        self.emit_alu(compare, holds, [a, b])?;
-        if let Some(q) = q {
-            let complement = self.temporary(Class::Predicate)?;
-            let combined = self.temporary(Class::Predicate)?;
-            self.emit_alu(not, complement, [holds])?;
-            self.emit_alu(logic, combined, [complement, c])?;
-            self.emit_alu(logic, p, [holds, c])?;
-            return self.emit_alu(alu::copy(Class::Predicate), q, [combined]);
-        }
-        self.emit_alu(logic, p, [holds, c])
-    }
-
-    fn setp(&mut self, m: &mut Modifiers<'_>, operands: &[Operand<'a>]) -> Result<(), Reason> {
-        let [destination, sources @ ..] = operands else { return Err(Reason::OperandCount) };
-        let (p, q) = self.predicate_pair(destination, 1)?;
-        self.comparison(m, sources, p, q)
-    }
-
-    /// `set`: all ones or zero, or 1.0 or 0.0.
-    fn set(&mut self, m: &mut Modifiers<'_>, operands: &[Operand<'a>]) -> Result<(), Reason> {
-        let [destination, sources @ ..] = operands else { return Err(Reason::OperandCount) };
-        let one = match m.ty()? {
-            Ty::U32 | Ty::S32 => u64::from(u32::MAX),
-            Ty::F32 => u64::from(1f32.to_bits()),
-            ty => return Err(Reason::UnsupportedType(format!("{ty:?}").to_lowercase())),
-        };
-        let p = self.temporary(Class::Predicate)?;
-        self.comparison(m, sources, p, None)?;
-        let one = self.constant(one, Class::Word)?;
-        let zero = self.constant(0, Class::Word)?;
-        let d = self.destination(destination, 1, Class::Word)?;
-        self.emit_alu(alu!(|a: u32, b: u32, p: bool| -> u32 { if p { a } else { b } }), d, [one, zero, p])
     }
 }

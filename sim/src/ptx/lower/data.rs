@@ -133,7 +133,7 @@ impl<'a> Lowering<'_, '_, 'a> {
             Class::Word => 4,
             Class::Long => 8,
         };
-        if ty.bytes() > room || ty.kind() == Kind::Float && ty.bytes() != room && ty != Ty::F16 {
+        if ty.bytes() > room || ty.kind() == Kind::Float && ty.bytes() != room && !matches!(ty, Ty::F16 | Ty::Bf16) {
             return Err(Reason::Operand(index));
         }
         for (slot, element) in registers.iter_mut().zip(elements) {
@@ -147,12 +147,19 @@ impl<'a> Lowering<'_, '_, 'a> {
 
     fn atomic(&mut self, returns: bool, m: &mut Modifiers<'_>, operands: &[Operand<'a>]) -> Result<(), Reason> {
         let order = qualifiers(m);
-        m.flag("noftz");
+        let noftz = m.flag("noftz");
         let space = m.take(Space::parse);
         let names = ["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"];
         let name = m.any(&names).ok_or(Reason::MissingModifier("operation"))?;
         let ty = m.ty()?;
         let operation = operation(name, ty).ok_or_else(|| Reason::UnsupportedType(format!("{ty:?}").to_lowercase()))?;
+        // The sums of 16-bit formats never flush, and have to say so; others have no such suffix.
+        match (noftz, ty) {
+            (true, Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2) => {}
+            (true, _) => return Err(Reason::UnsupportedModifier("noftz".to_owned())),
+            (false, Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2) => return Err(Reason::MissingModifier("noftz")),
+            (false, _) => {}
+        }
         let class = class_of(ty);
         let (d, address, b, c) = match (operands, returns) {
             ([d, address, b], true) => (Some(d), address, b, None),
@@ -224,6 +231,10 @@ fn operation(name: &str, ty: Ty) -> Option<AtomicOperation> {
     Some(match (name, ty) {
         ("add", Ty::U32 | Ty::S32 | Ty::U64) => Op::Add,
         ("add", Ty::F32 | Ty::F64) => Op::AddFloat,
+        ("add", Ty::F16) => Op::AddHalf,
+        ("add", Ty::F16x2) => Op::AddHalves,
+        ("add", Ty::Bf16) => Op::AddBrain,
+        ("add", Ty::Bf16x2) => Op::AddBrains,
         ("min", Ty::U32 | Ty::U64) => Op::MinUnsigned,
         ("min", Ty::S32 | Ty::S64) => Op::MinSigned,
         ("max", Ty::U32 | Ty::U64) => Op::MaxUnsigned,
@@ -232,7 +243,7 @@ fn operation(name: &str, ty: Ty) -> Option<AtomicOperation> {
         ("or", Ty::B32 | Ty::B64) => Op::Or,
         ("xor", Ty::B32 | Ty::B64) => Op::Xor,
         ("exch", Ty::B32 | Ty::B64) => Op::Exchange,
-        ("cas", Ty::B32 | Ty::B64 | Ty::U32 | Ty::S32 | Ty::U64) => Op::CompareAndSwap,
+        ("cas", Ty::B16 | Ty::B32 | Ty::B64 | Ty::U32 | Ty::S32 | Ty::U64) => Op::CompareAndSwap,
         ("inc", Ty::U32) => Op::Increment,
         ("dec", Ty::U32) => Op::Decrement,
         _ => return None,

@@ -104,6 +104,9 @@ impl<'t, 'a> Lowering<'_, 't, 'a> {
         };
         let callee = match self.names.functions.get(name) {
             Some(function) if function.body.is_some() && !function.entry => *function,
+            Some(declared) if !declared.entry => {
+                return self.system_call(declared, results, arguments).map_err(refuse);
+            }
             _ => return Err(refuse(Reason::UnsupportedCall(name.to_owned()))),
         };
         if callee.returns.len() != results.len() || callee.parameters.len() != arguments.len() {
@@ -161,7 +164,7 @@ impl<'t, 'a> Lowering<'_, 't, 'a> {
     }
 
     /// An actual parameter that is a variable in parameter memory.
-    fn parameter_memory(&mut self, operand: &Operand<'a>, index: usize) -> Result<Symbol, Reason> {
+    pub(super) fn parameter_memory(&mut self, operand: &Operand<'a>, index: usize) -> Result<Symbol, Reason> {
         let Operand::Name(name, 0) = operand else { return Err(Reason::Operand(index)) };
         match self.symbol(name)? {
             symbol @ Symbol::Variable { space: Space::Param, .. } => Ok(symbol),

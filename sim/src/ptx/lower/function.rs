@@ -10,7 +10,7 @@ use super::{
 use crate::ptx::{
     error::{Limit, Reason},
     function::{Function, Param},
-    op::{Instr, Op},
+    op::{Instr, Op, SystemCall},
     parse::ast::{FunctionTree, Instruction, Place, Statement, Variable},
     registers::{ALL, ALWAYS, Class, Mask, Slot},
     types::{CALL_PARAMETERS, Space, Ty},
@@ -37,6 +37,7 @@ pub(super) struct Lowering<'n, 't, 'a> {
     code: Vec<Instr>,
     places: Vec<Place>,
     pub(super) tables: Vec<Box<[u32]>>,
+    pub(super) system: Vec<SystemCall>,
     pub(super) place: Place,
     /// The guard of the instruction being lowered.
     pub(super) guard: (Slot, Mask),
@@ -63,6 +64,7 @@ impl<'n, 't, 'a> Lowering<'n, 't, 'a> {
             code: Vec::new(),
             places: Vec::new(),
             tables: Vec::new(),
+            system: Vec::new(),
             place: function.place,
             guard: (ALWAYS, 0),
             statements: 0,
@@ -96,6 +98,7 @@ impl<'n, 't, 'a> Lowering<'n, 't, 'a> {
             code: self.code.into(),
             places: self.places.into(),
             tables: self.tables.into(),
+            system: self.system.into(),
             initial,
             relocations: relocations.into(),
             text: Arc::clone(text),

@@ -2,23 +2,26 @@
 //!
 //! Names become registers and addresses, calls are inlined, labels become positions, and each instruction becomes one
 //! operation (a few become several). `globals` lays out module-scope variables; `function` lowers statements and calls;
-//! `operand` finds registers; `arithmetic`, `data` and `flow` lower the instructions; `scope` and `bank` are the
-//! bookkeeping.
+//! `operand` finds registers; `arithmetic`, `compare`, `data` and `flow` lower the instructions; `system` the calls that leave
+//! the module; `scope` and `bank` are the bookkeeping.
 //!
 //! 1. Every register number in the code is within the function's files, every branch within the code.
 //! 2. A constant is never written: its register is handed out once and never reused.
 //! 3. Work is bounded: statements, registers, call depth and memory have limits.
 //!
-//! Refused here: instructions and types outside the subset, indirect and recursive calls, calls of functions without body.
+//! Refused here: instructions and types outside the subset, indirect and recursive calls, calls of functions without
+//! body that the system does not provide.
 
 mod arithmetic;
 mod bank;
+mod compare;
 mod data;
 mod flow;
 mod function;
 mod globals;
 mod operand;
 mod scope;
+mod system;
 
 use std::collections::HashMap;
 

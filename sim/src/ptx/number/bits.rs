@@ -36,18 +36,23 @@ pub(crate) fn find_bit(value: u64, width: u32, signed: bool, shift: bool) -> u32
     }
 }
 
+/// The position or length of a field. Of those for words only the lowest byte counts, those for longs count in full.
+fn measure(x: u32, width: u32) -> u32 {
+    if width > 32 { x } else { x & 0xff }
+}
+
 /// Bits `start .. start + length` of `value`, extended by zeros or by the field's top bit. The field is cut at the top
 /// of the value; for signed fields that begin beyond it the sign of the value is used.
 pub(crate) fn extract(value: u64, width: u32, signed: bool, start: u32, length: u32) -> u64 {
-    let (start, length) = (start & 0xff, length & 0xff);
+    let (start, length) = (measure(start, width), measure(length, width));
     let top = width - 1;
     let sign = match length {
         0 => false,
-        _ => signed && value >> (start + length - 1).min(top) & 1 != 0,
+        _ => signed && value >> start.saturating_add(length - 1).min(top) & 1 != 0,
     };
     let mut out = if sign { u64::MAX } else { 0 };
     for i in 0..width.min(length) {
-        let position = start + i;
+        let position = start.saturating_add(i);
         let bit = if position <= top { value >> position & 1 != 0 } else { sign };
         out = out & !(1 << i) | u64::from(bit) << i;
     }
@@ -56,7 +61,7 @@ pub(crate) fn extract(value: u64, width: u32, signed: bool, start: u32, length: 
 
 /// `base` with bits `start .. start + length` replaced by the low bits of `field`.
 pub(crate) fn insert(field: u64, base: u64, width: u32, start: u32, length: u32) -> u64 {
-    let (start, length) = (start & 0xff, length & 0xff);
+    let (start, length) = (measure(start, width), measure(length, width));
     if start >= width || length == 0 {
         return base;
     }
@@ -148,6 +153,14 @@ pub(crate) fn dot4(a: u32, a_signed: bool, b: u32, b_signed: bool, c: u32) -> u3
     products.fold(c, |sum, (x, y)| sum.wrapping_add((element(x, a_signed) * element(y, b_signed)) as u32))
 }
 
+/// `dp2a`: the two 16-bit elements of `a` with the two lowest bytes of `b`, added to `c`.
+pub(crate) fn dot2(a: u32, a_signed: bool, b: u32, b_signed: bool, c: u32) -> u32 {
+    let element = |x: u32| if a_signed { i32::from(x as i16) } else { i32::from(x as u16) };
+    let byte = |x: u32| if b_signed { i32::from(x as i8) } else { i32::from(x as u8) };
+    let product = |a, b| element(a).wrapping_mul(byte(b)) as u32;
+    c.wrapping_add(product(a, b)).wrapping_add(product(a >> 16, b >> 8))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,10 +182,16 @@ mod tests {
         assert_eq!(extract(u64::MAX, 64, false, 0, 0), 0);
         assert_eq!(extract(u64::MAX, 64, false, 0, 64), u64::MAX);
         assert_eq!(extract(5, 32, true, 0, 255), 5);
+        assert_eq!(extract(0xdead_beef, 32, false, 0x108, 0x208), 0xbe);
+        assert_eq!(extract(1 << 63, 64, true, u32::MAX, u32::MAX), u64::MAX);
+        assert_eq!(extract(u64::MAX, 64, false, 256, 8), 0);
         assert_eq!(insert(0xff, 0, 32, 4, 4), 0xf0);
         assert_eq!(insert(0xff, 0x1234_5678, 32, 40, 4), 0x1234_5678);
         assert_eq!(insert(0xabcd, 0, 32, 24, 16), 0xcd00_0000);
         assert_eq!(insert(u64::MAX, 0, 64, 0, 255), u64::MAX);
+        assert_eq!(insert(0xff, 0, 32, 0x104, 0x104), 0xf0);
+        assert_eq!(insert(u64::MAX, 5, 64, 256, 8), 5);
+        assert_eq!(insert(u64::MAX, 0, 64, 32, u32::MAX), u64::MAX << 32);
     }
 
     #[test]
@@ -211,5 +230,7 @@ mod tests {
         assert_eq!((funnel_left(5, 7, 0), funnel_left(5, 7, 32)), (7, 5));
         assert_eq!((funnel_right(5, 7, 0), funnel_right(5, 7, 32)), (5, 7));
         assert_eq!(dot4(0xff02_0301, true, 0x0101_0102, false, 10), 10 + 2 + 3 + 2 - 1);
+        assert_eq!(dot2(0xffff_0003, true, 0x0000_02ff, false, 10), 10 + 3 * 255 - 2);
+        assert_eq!(dot2(0xffff_0003, false, 0x0000_02ff, true, 10), 10 - 3 + 2 * 0xffff);
     }
 }

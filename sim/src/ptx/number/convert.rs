@@ -2,7 +2,7 @@
 
 use super::{
     Control, Rounding,
-    soft::{self, DOUBLE, Format, HALF, Integer, SINGLE},
+    soft::{self, BRAIN, DOUBLE, Format, HALF, Integer, SINGLE},
 };
 use crate::ptx::types::{Kind, Ty};
 
@@ -17,7 +17,7 @@ pub(crate) struct Conversion {
 }
 
 /// The types in the order that packed conversions number them.
-const TYPES: [Ty; 15] = [
+const TYPES: [Ty; 16] = [
     Ty::B8,
     Ty::B16,
     Ty::B32,
@@ -31,6 +31,7 @@ const TYPES: [Ty; 15] = [
     Ty::S32,
     Ty::S64,
     Ty::F16,
+    Ty::Bf16,
     Ty::F32,
     Ty::F64,
 ];
@@ -56,6 +57,7 @@ impl Conversion {
 fn format(ty: Ty) -> Format {
     match ty {
         Ty::F16 => HALF,
+        Ty::Bf16 => BRAIN,
         Ty::F32 => SINGLE,
         _ => DOUBLE,
     }
@@ -74,6 +76,9 @@ fn range(ty: Ty) -> (i128, i128) {
 }
 
 /// Zeros for denormals when the type is single precision and flushing is asked for.
+///
+/// A conversion to half precision is no case for it: the hardware ignores the suffix there, which shows when a denormal is
+/// rounded up or down.
 fn flushed(value: u64, ty: Ty, control: Control) -> u64 {
     if control.flush && ty == Ty::F32 {
         u64::from(super::single_double::flushed(f32::from_bits(value as u32)).to_bits())
@@ -82,18 +87,15 @@ fn flushed(value: u64, ty: Ty, control: Control) -> u64 {
     }
 }
 
-/// Clamps a floating-point pattern to [0, 1], NaN to 0.
-fn clamped(value: u64, format: Format) -> u64 {
-    let one = soft::from_integer(false, 1, format, Rounding::Near);
-    match value {
-        v if v <= one => v,
-        v if v <= format.infinity() => one,
-        _ => 0,
-    }
-}
-
-/// The NaN that a conversion from or to double precision keeps, with its sign and as many of its upper bits as fit.
+/// The NaN that a conversion keeps: from or to double precision with its sign and as many of its upper bits as fit, made
+/// quiet; from the 16-bit format that is the upper half of single precision as it is. Saturation keeps none.
 fn kept_nan(value: u64, from: Ty, to: Ty, control: Control) -> Option<u64> {
+    if control.saturate {
+        return None;
+    }
+    if (from, to) == (Ty::Bf16, Ty::F32) {
+        return soft::is_nan(value, BRAIN).then_some(value << 16);
+    }
     if from != Ty::F64 && to != Ty::F64 {
         return None;
     }
@@ -108,14 +110,21 @@ pub(crate) fn convert(value: u64, word: u32) -> u64 {
     let Conversion { from, to, control, integral } = Conversion::unpack(word);
     match (from.kind(), to.kind()) {
         (Kind::Float, Kind::Float) => {
-            let value = flushed(extend(value, from), from, control);
+            let value = extend(value, from);
+            let value = if to == Ty::F16 { value } else { flushed(value, from, control) };
             if let Some(nan) = kept_nan(value, from, to, control) {
                 return nan;
             }
             let value = if integral { soft::to_integral(value, format(from), control.rounding) } else { value };
             let rounding = if integral { Rounding::Near } else { control.rounding };
             let value = flushed(soft::reformat(value, format(from), format(to), rounding), to, control);
-            if control.saturate { clamped(value, format(to)) } else { value }
+            if control.saturate {
+                soft::clamped(value, format(to))
+            } else if control.relu {
+                soft::rectified(value, format(to))
+            } else {
+                value
+            }
         }
         (Kind::Float, _) => {
             let value = flushed(extend(value, from), from, control);
@@ -132,7 +141,7 @@ pub(crate) fn convert(value: u64, word: u32) -> u64 {
             let negative = from.is_signed() && (value as i64) < 0;
             let magnitude = if negative { value.wrapping_neg() } else { value };
             let value = soft::from_integer(negative, magnitude, format(to), control.rounding);
-            if control.saturate { clamped(value, format(to)) } else { value }
+            if control.saturate { soft::clamped(value, format(to)) } else { value }
         }
         _ => {
             let value = extend(value, from);
@@ -151,7 +160,7 @@ mod tests {
     use super::*;
 
     fn run(value: u64, from: Ty, to: Ty, rounding: Rounding, saturate: bool) -> u64 {
-        let control = Control { rounding, saturate, flush: false };
+        let control = Control { rounding, saturate, ..Control::PLAIN };
         convert(value, Conversion { from, to, control, integral: false }.pack().unwrap())
     }
 

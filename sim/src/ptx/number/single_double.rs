@@ -130,10 +130,23 @@ pub(crate) fn binary32(op: Binary, a: f32, b: f32, control: Control) -> f32 {
             f32::from_bits(soft_binary(op, a.to_bits().into(), b.to_bits().into(), SINGLE, rounding) as u32)
         }
     };
-    control.result(exact)
+    control.result(if control.flush && op.is_tiny(a, b) { 0f32.copysign(exact) } else { exact })
 }
 
 impl Binary {
+    /// Whether the exact product or quotient is below the smallest normal number. Double precision holds what is compared.
+    /// A sum is no case for it: below that number sums are exact.
+    #[inline(always)]
+    fn is_tiny(self, a: f32, b: f32) -> bool {
+        const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
+        let (a, b) = (f64::from(a).abs(), f64::from(b).abs());
+        match self {
+            Binary::Add | Binary::Sub => false,
+            Binary::Mul => a * b < SMALLEST,
+            Binary::Div => a < b * SMALLEST,
+        }
+    }
+
     /// The operands in the order in which their NaNs win: for sums and products the second one first.
     #[inline(always)]
     pub(crate) fn nan_order(self, a: f64, b: f64) -> [f64; 2] {
@@ -156,12 +169,17 @@ pub(crate) fn fused32(a: f32, b: f32, c: f32, control: Control) -> f32 {
     let [a, b, c] = [a, b, c].map(|x| control.operand(x));
     let exact = match control.rounding {
         Rounding::Near => a.mul_add(b, c),
-        rounding => {
-            let [a, b, c] = [a, b, c].map(|x| u64::from(x.to_bits()));
-            f32::from_bits(soft::fused(a, b, c, SINGLE, rounding) as u32)
-        }
+        rounding => soft_fused32(a, b, c, rounding),
     };
-    control.result(exact)
+    // Rounding may have lifted the value to the smallest normal number; rounded towards zero, it shows where it came from.
+    let lifted =
+        control.flush && exact.abs() == f32::MIN_POSITIVE && soft_fused32(a, b, c, Rounding::Zero).is_subnormal();
+    control.result(if lifted { 0f32.copysign(exact) } else { exact })
+}
+
+fn soft_fused32(a: f32, b: f32, c: f32, rounding: Rounding) -> f32 {
+    let [a, b, c] = [a, b, c].map(|x| u64::from(x.to_bits()));
+    f32::from_bits(soft::fused(a, b, c, SINGLE, rounding) as u32)
 }
 
 /// `a * b + c`, rounded once, in any direction.
@@ -290,6 +308,26 @@ mod tests {
         assert_eq!(binary32(Binary::Add, -tiny, -tiny, flush).to_bits(), (-0.0f32).to_bits());
         assert_eq!(binary32(Binary::Mul, f32::MIN_POSITIVE, -0.5, flush).to_bits(), (-0.0f32).to_bits());
         assert_eq!(binary32(Binary::Mul, f32::MIN_POSITIVE, 0.5, Control::PLAIN).to_bits(), 0x0040_0000);
+    }
+
+    #[test]
+    fn flushing_comes_before_rounding() {
+        let flush = Control { flush: true, ..Control::PLAIN };
+        let (smallest, below_one) = (f32::MIN_POSITIVE, f32::from_bits(0x3f7f_ffff));
+        for rounding in [Rounding::Near, Rounding::Zero, Rounding::Down, Rounding::Up] {
+            let flush = Control { rounding, ..flush };
+            for negative in [false, true] {
+                let x = if negative { -smallest } else { smallest };
+                let zero = 0f32.copysign(x);
+                assert_eq!(binary32(Binary::Mul, x, below_one, flush).to_bits(), zero.to_bits(), "{rounding:?}");
+                assert_eq!(binary32(Binary::Mul, x, 1.0, flush), x);
+                assert_eq!(binary32(Binary::Div, x * 0.5 * 4.0, 2.0, flush), x);
+                assert_eq!(fused32(x, below_one, zero, flush).to_bits(), zero.to_bits(), "{rounding:?}");
+                assert_eq!(fused32(x, 1.0, zero, flush), x);
+            }
+            let quotient = binary32(Binary::Div, below_one, 1.0 / smallest, flush);
+            assert_eq!(quotient.to_bits(), 0, "{rounding:?}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) struct Format {
 }
 
 pub(crate) const HALF: Format = Format { precision: 11, exponent_bits: 5, nan: 0x7fff };
+pub(crate) const BRAIN: Format = Format { precision: 8, exponent_bits: 8, nan: 0x7fff };
 pub(crate) const SINGLE: Format = Format { precision: 24, exponent_bits: 8, nan: 0x7fff_ffff };
 pub(crate) const DOUBLE: Format = Format { precision: 53, exponent_bits: 11, nan: 0xfff8_0000_0000_0000 };
 
@@ -35,6 +36,11 @@ impl Format {
     /// Infinity without its sign.
     pub(crate) const fn infinity(self) -> u64 {
         ((1 << self.exponent_bits) - 1) << (self.precision - 1)
+    }
+
+    /// The smallest normal number.
+    pub(crate) const fn smallest_normal(self) -> u64 {
+        1 << (self.precision - 1)
     }
 
     const fn signed(self, negative: bool, magnitude: u64) -> u64 {
@@ -255,6 +261,11 @@ pub(crate) fn reformat(a: u64, from: Format, to: Format, rounding: Rounding) -> 
     }
 }
 
+/// Whether `a` is NaN.
+pub(crate) fn is_nan(a: u64, format: Format) -> bool {
+    matches!(unpack(a, format), Number::Nan)
+}
+
 /// A NaN in another format: its sign, its upper bits, quiet. `None` when `a` is a number.
 pub(crate) fn translated_nan(a: u64, from: Format, to: Format) -> Option<u64> {
     let Number::Nan = unpack(a, from) else { return None };
@@ -263,6 +274,25 @@ pub(crate) fn translated_nan(a: u64, from: Format, to: Format) -> Option<u64> {
     let fraction = fraction >> (DOUBLE.precision - to.precision);
     let quiet = 1 << (to.precision - 2);
     Some(to.signed(negative, to.infinity() | fraction | quiet))
+}
+
+/// The number limited to [0, 1]; NaN becomes 0.
+pub(crate) fn clamped(a: u64, format: Format) -> u64 {
+    let one = from_integer(false, 1, format, Rounding::Near);
+    match a {
+        a if a <= one => a,
+        a if a <= format.infinity() => one,
+        _ => 0,
+    }
+}
+
+/// The number, or zero when it is negative. NaN becomes the NaN that an operation makes up.
+pub(crate) fn rectified(a: u64, format: Format) -> u64 {
+    match unpack(a, format) {
+        Number::Nan => format.nan,
+        _ if a >> format.sign() & 1 != 0 => 0,
+        _ => a,
+    }
 }
 
 /// An integer in a floating-point format.

@@ -25,6 +25,10 @@ impl<'a> Parser<'a> {
         let mut tree = ModuleTree::default();
         let mut linkage = Linkage::default();
         self.begin();
+        // The version comes first; a text without one is no PTX.
+        if !matches!(self.current.token, Token::Dot("version")) {
+            return Err(self.unexpected("`.version`"));
+        }
         loop {
             let directive = match self.current.token {
                 Token::End => return Ok(tree),
