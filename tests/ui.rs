@@ -16,6 +16,8 @@ mod order_begin_while_capturing;
 mod order_end_twice;
 #[path = "../ui-tests/pass/order/end_without_begin.rs"]
 mod order_end_without_begin;
+#[path = "../ui-tests/pass/order/enqueue_around_a_fork.rs"]
+mod order_enqueue_around_a_fork;
 #[path = "../ui-tests/pass/order/inspect_while_capturing.rs"]
 mod order_inspect_while_capturing;
 #[path = "../ui-tests/pass/order/publish_twice.rs"]
@@ -34,6 +36,8 @@ mod order_reset_while_capturing;
 mod order_synchronize_while_capturing;
 #[path = "../ui-tests/pass/ownership/end_inside_the_closure.rs"]
 mod ownership_end_inside_the_closure;
+#[path = "../ui-tests/pass/ownership/keep_a_branch.rs"]
+mod ownership_keep_a_branch;
 #[path = "../ui-tests/pass/ownership/launch_without_unsafe.rs"]
 mod ownership_launch_without_unsafe;
 #[path = "../ui-tests/pass/ownership/pass_a_slice_to_a_kernel.rs"]

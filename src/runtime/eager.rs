@@ -144,7 +144,7 @@ impl<'a> Eager<'a> {
         to: &Buffer<T>,
         copied: &Event,
     ) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.site()?.enter()?;
+        let Place { lane, retained, .. } = &self.site()?.enter()?;
         retained.share(from.block());
         retained.share(to.allocation());
         let (source, destination, bytes) = (from.as_ptr().cast(), to.device_ptr(), from.size_bytes());
@@ -159,7 +159,7 @@ impl<'a> Eager<'a> {
         to: &Pinned<T>,
         copied: &Event,
     ) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.site()?.enter()?;
+        let Place { lane, retained, .. } = &self.site()?.enter()?;
         retained.share(from.allocation());
         retained.share(to.block());
         let (source, destination, bytes) = (from.device_ptr(), to.as_ptr().cast(), from.size_bytes());
@@ -180,7 +180,7 @@ impl<'a> Eager<'a> {
         Ok(Site { lane: self.lane, root: self.lane, turns: self.turns, keep: self.keep() })
     }
 
-    pub(crate) fn keep(&mut self) -> Keep<'_> {
+    pub(crate) fn keep(&self) -> Keep<'_> {
         Keep { retained: self.in_flight.retained(), branches: None }
     }
 

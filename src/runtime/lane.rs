@@ -37,7 +37,7 @@ static CLAIMED: StaticMutex<Vec<Key>> = StaticMutex::new(Vec::new());
 type Key = (ContextHandle, StreamHandle);
 
 /// A capture that has the lane: nobody else puts work on it for as long as this value lives.
-pub(crate) struct CaptureTurn(Arc<Lane>, #[expect(dead_code, reason = "held for its destructor")] Visit);
+pub(crate) struct CaptureTurn(Arc<Lane>, #[expect(dead_code, reason = "held for its destructor")] Option<Visit>);
 
 impl CaptureTurn {
     /// Waits for who is at it.
@@ -47,7 +47,20 @@ impl CaptureTurn {
     pub(crate) fn begin(lane: &Arc<Lane>) -> Result<Self, Misuse> {
         let visit = CaptureGate::capturing()?;
         lane.order.begin_capture()?;
-        Ok(Self(lane.clone(), visit))
+        Ok(Self(lane.clone(), Some(visit)))
+    }
+
+    /// For a lane that an open capture draws in; its earlier work has finished then, as at a beginning, so that what the graph will use
+    /// is complete. That capture is in the gate for longer, so this turn need not be.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::AlreadyCapturing`]; [`DriverError`].
+    pub(crate) fn draw_in(lane: &Arc<Lane>) -> Result<Self, Error> {
+        lane.order.begin_capture()?;
+        let turn = Self(lane.clone(), None);
+        lane.check_capturable()?;
+        drop(lane.synchronize()?);
+        Ok(turn)
     }
 
     pub(crate) fn lane(&self) -> &Arc<Lane> {

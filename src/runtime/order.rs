@@ -185,6 +185,11 @@ impl<P, D> Order<P, D> {
 pub(crate) struct Exclusive<'a, P, D>(&'a Order<P, D>);
 
 impl<P, D> Exclusive<'_, P, D> {
+    /// Whether it is `order` that is held.
+    pub(crate) fn is_of(&self, order: &Order<P, D>) -> bool {
+        std::ptr::eq(self.0, order)
+    }
+
     /// A turn of the holder's.
     pub(crate) fn turn(&self) -> TurnGuard<'_, P> {
         self.0.slots()

@@ -1,6 +1,7 @@
 //! Where work is put: the lane, the right to put it there, and who keeps what it uses.
 
-use super::lane::{CaptureTurn, Lane, LaneExclusive, LaneTurn};
+use super::branches::Branches;
+use super::lane::{Lane, LaneExclusive, LaneTurn};
 use super::retained::Retained;
 use crate::error::Misuse;
 use crate::sync::Arc;
@@ -27,20 +28,16 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Who keeps what work uses.
+/// Who keeps what work uses. The two sides of a fork have the same.
+#[derive(Clone, Copy)]
 pub struct Keep<'a> {
-    pub(crate) retained: &'a mut Retained,
+    pub(crate) retained: &'a Retained,
     /// In a capture: the lanes that were drawn in.
-    pub(crate) branches: Option<&'a mut Vec<CaptureTurn>>,
-}
-
-impl Keep<'_> {
-    pub(crate) fn reborrow(&mut self) -> Keep<'_> {
-        Keep { retained: self.retained, branches: self.branches.as_deref_mut() }
-    }
+    pub(crate) branches: Option<&'a Branches>,
 }
 
 /// Where somebody puts work.
+#[derive(Clone, Copy)]
 pub struct Site<'a> {
     pub(crate) lane: &'a Arc<Lane>,
     /// The lane that a branch was forked off in the end; itself, if it is none. Panics of host calls are told there.
@@ -61,6 +58,6 @@ impl<'a> Site<'a> {
 pub(crate) struct Place<'a> {
     pub(crate) lane: &'a Lane,
     pub(crate) root: &'a Lane,
-    pub(crate) retained: &'a mut Retained,
+    pub(crate) retained: &'a Retained,
     _turn: Option<LaneTurn<'a>>,
 }

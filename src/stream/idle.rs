@@ -22,7 +22,7 @@ impl sealed_state::State for Idle {
 
     const PHASE: Phase = Phase::Idle;
 
-    fn keep<'a>(in_flight: &'a mut InFlight, (): &'a mut (), _: OnlyForDacapo) -> Keep<'a> {
+    fn keep<'a>(in_flight: &'a InFlight, (): &'a (), _: OnlyForDacapo) -> Keep<'a> {
         Keep { retained: in_flight.retained(), branches: None }
     }
 }
