@@ -63,7 +63,7 @@ impl<'a> Held<'a> {
         // One after the other in the order of their numbers, so that two threads that want the same lanes do not wait for each other.
         lanes.sort_by_key(|lane| lane.id());
         let held = lanes.into_iter().map(|lane| Ok(lane.order().hold_exclusively(lane.order().turn()?)));
-        Ok(Self::Eagerly(held.collect::<Result<_, Misuse>>()?))
+        Ok(Self::Eagerly(held.collect::<Result<_, Error>>()?))
     }
 
     /// The turns on a lane that is among these; in a capture nobody needs any.
@@ -93,12 +93,12 @@ impl<'a> Fork<'a> {
         let forked = event(main.lane)?;
         let joined: SmallVec<[_; 2]> = branches.iter().map(|branch| event(branch.lane)).collect::<Result<_, _>>()?;
         let turn = main.turns.take(main.lane)?;
-        forked.record(main.lane)?;
+        main.lane.heard(forked.record(main.lane))?;
         drop(turn);
         let mut fork = Self { main, branches: SmallVec::new() };
         for (branch, joined) in branches.iter().zip(joined) {
             let _turn = branch.turns.take(branch.lane)?;
-            forked.hold_up(branch.lane)?;
+            branch.lane.heard(forked.hold_up(branch.lane))?;
             fork.branches.push((*branch, joined));
         }
         Ok(fork)
@@ -119,10 +119,10 @@ impl<'a> Fork<'a> {
 
     fn join_one(&self, branch: Site<'_>, joined: &Event) -> Result<(), Error> {
         let turn = branch.turns.take(branch.lane)?;
-        joined.record(branch.lane)?;
+        branch.lane.heard(joined.record(branch.lane))?;
         drop(turn);
         let _turn = self.main.turns.take(self.main.lane)?;
-        Ok(joined.hold_up(self.main.lane)?)
+        self.main.lane.heard(joined.hold_up(self.main.lane))
     }
 }
 

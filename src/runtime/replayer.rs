@@ -13,7 +13,7 @@ use super::measure::{Measurement, Stopwatch};
 use super::program::{Rest, Step};
 use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
-use crate::error::{DriverError, Error, Misuse, PartialReplay};
+use crate::error::{Error, Misuse, PartialReplay};
 use crate::sync::Arc;
 
 /// Replays one published graph. Cheap to clone; any thread.
@@ -72,9 +72,7 @@ impl Replayer {
     fn replay_as(&self, token: Token) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(token)?;
         let live = turn.slots.admit(token)?;
-        if let Err(error) = self.launch(live.program.first) {
-            return Err(self.lane.fault(error));
-        }
+        self.launch(live.program.first)?;
         if live.program.rest.is_none() {
             live.replays += 1;
             return Ok(());
@@ -84,13 +82,14 @@ impl Replayer {
 
     /// Launches what a live slot publishes, in a turn.
     #[inline]
-    fn launch(&self, executable: ExecutableHandle) -> Result<(), DriverError> {
+    fn launch(&self, executable: ExecutableHandle) -> Result<(), Error> {
         // SAFETY:
         // 1. A live slot's executables are alive (invariant 2 of `slots`), and are launched in a turn only.
         // 2. `Captured` holds what its nodes name, until the slot is retired and the stream has drained; that the
         //    kernels are sound to run is what the `unsafe` recording of each vouched for.
         // 3. The lane keeps the stream alive. Nobody has a turn while a capture of ours is open on it.
-        unsafe { self.launcher.graph_launch(executable) }
+        let launched = unsafe { self.launcher.graph_launch(executable) };
+        self.lane.heard(launched)
     }
 
     /// Everything after the first segment.
@@ -142,7 +141,7 @@ impl Replayer {
     ) -> Result<(), Error> {
         let mut turn = exclusive.turn();
         turn.slots.admit(token)?;
-        Ok(self.launch(executable)?)
+        self.launch(executable)
     }
 
     /// Launches one segment of the graph, counted from 0.
@@ -160,7 +159,7 @@ impl Replayer {
         if live.program.has_seams() {
             return Err(Misuse::HasSeams.into());
         }
-        Ok(self.launch(executable)?)
+        self.launch(executable)
     }
 
     /// Enqueues what `body` does and then replays, with nobody else's work in between: two threads that upload inputs and
@@ -200,6 +199,7 @@ impl Replayer {
     ) -> Result<R, Error> {
         let mut turn = self.lane.order().turn_for(self.token)?;
         turn.slots.admit(self.token)?;
+        self.lane.device().check_fault()?;
         let exclusive = self.lane.order().hold_exclusively(turn);
         let mut work = Loose::new(&self.lane);
         before(&mut Eager::in_turn(&exclusive, &self.lane, &mut work.in_flight))?;
@@ -258,7 +258,7 @@ impl Replayer {
         }
         stopwatch.stop(&self.lane)?;
         drop(exclusive);
-        Ok(Measurement { iterations, total: stopwatch.elapsed()? })
+        Ok(Measurement { iterations, total: stopwatch.elapsed(&self.lane)? })
     }
 
     /// A handle that follows the graph from generation to generation, through hot swaps and updates, until it is reset.

@@ -3,7 +3,7 @@
 use super::branches::Branches;
 use super::lane::{Lane, LaneExclusive, LaneTurn};
 use super::retained::Retained;
-use crate::error::Misuse;
+use crate::error::Error;
 use crate::sync::Arc;
 
 /// How somebody comes by turns on a lane.
@@ -19,7 +19,7 @@ pub(crate) enum Turns<'a> {
 
 impl<'a> Turns<'a> {
     /// The right to put one piece of work on the lane.
-    pub(crate) fn take(self, lane: &'a Lane) -> Result<Option<LaneTurn<'a>>, Misuse> {
+    pub(crate) fn take(self, lane: &'a Lane) -> Result<Option<LaneTurn<'a>>, Error> {
         match self {
             Self::Each => lane.order().turn().map(Some),
             Self::OfHolder(exclusive) => Ok(Some(exclusive.turn())),
@@ -48,7 +48,7 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// Waits for a turn.
-    pub(crate) fn enter(self) -> Result<Place<'a>, Misuse> {
+    pub(crate) fn enter(self) -> Result<Place<'a>, Error> {
         let Self { lane, root, turns, keep } = self;
         Ok(Place { lane, root, retained: keep.retained, _turn: turns.take(lane)? })
     }

@@ -69,7 +69,7 @@ pub trait Enqueue: Recorder {
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.device_ptr(), destination.device_ptr(), source.size_bytes());
         // SAFETY: (1) both buffers are of this length, do not overlap, and are retained. (2) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) })
     }
 
     /// Sets every element to `value`. One memset node, where the bytes of `value` repeat after 1, 2 or 4 (any integer or
@@ -88,14 +88,14 @@ pub trait Enqueue: Recorder {
                 let count = destination.size_bytes() / unit_bytes(value);
                 // SAFETY: (1) the buffer is retained and `count` units long; an address is aligned to the element, and
                 // the unit divides the element's size. (2) The lane keeps its stream.
-                unsafe { driver.memset_async(address, value, count, stream) }?;
+                lane.heard(unsafe { driver.memset_async(address, value, count, stream) })?;
             }
             Fill::Strided(values) => {
                 let (pitch, rows) = (size_of::<T>(), destination.len());
                 for (value, offset) in values.into_iter().zip((0u64..).step_by(pitch / units_of(pitch))) {
                     // SAFETY: (1) the buffer is retained; unit and offset lie inside an element, `pitch` is the
                     // element's size, `rows` their number. (2) The lane keeps its stream.
-                    unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) }?;
+                    lane.heard(unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) })?;
                 }
             }
         }
@@ -119,7 +119,7 @@ pub trait Enqueue: Recorder {
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), source.size_bytes());
         // SAFETY: (1) both are of this length and retained. (2) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) })
     }
 
     /// Copies from a buffer to pinned host memory of the same length. One memcpy node, which writes the host memory at
@@ -142,7 +142,7 @@ pub trait Enqueue: Recorder {
         let (from, to, bytes) = (source.device_ptr(), destination.as_ptr().cast(), source.size_bytes());
         // SAFETY: (1) both are of this length and retained. (2) Nobody has a plain reference to pinned memory: it is
         // read and written by atomic words only. (3) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) })
     }
 
     /// Launches a kernel. One kernel node; the arguments' values are copied now. Buffers among the arguments, and the
@@ -179,14 +179,14 @@ pub trait Enqueue: Recorder {
         let (driver, function, stream) = (lane.driver(), kernel.function(), lane.handle());
         let shape = KernelShape { grid, block, shared_bytes };
         let (attributes, mut pointers) = (attributes.of_driver(), arguments.pointers());
-        Ok(if attributes.is_empty() {
+        lane.heard(if attributes.is_empty() {
             // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
             // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
             unsafe { driver.launch_kernel(function, shape, stream, &mut pointers) }
         } else {
             // SAFETY: as above; (3) the caller's (3), too.
             unsafe { driver.launch_kernel_ex(function, shape, &attributes, stream, &mut pointers) }
-        }?)
+        })
     }
 
     /// Raises a [`DeviceCounter`] by one. One kernel node.
@@ -211,7 +211,7 @@ pub trait Enqueue: Recorder {
         let call = HostCall::new(function, root.host_panic());
         retained.share(&call);
         // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
-        Ok(unsafe { call.enqueue(lane.driver(), lane.handle()) }?)
+        lane.heard(unsafe { call.enqueue(lane.driver(), lane.handle()) })
     }
 
     /// Runs `body` with two places to put work: this stream, and `other` as a branch of it. What is put on the one does not wait for
