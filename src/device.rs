@@ -223,6 +223,24 @@ impl Device {
         self.0.fault.get().map(|fault| fault.cause)
     }
 
+    /// Lets kernels on this device read and write the memory of `peer`. Once is enough; asked again it changes nothing.
+    ///
+    /// Copies between devices need no such thing. Do it before a capture: that what a graph names can be reached is looked at when
+    /// it is launched.
+    ///
+    /// # Errors
+    /// [`DriverError`] if the two cannot reach each other (`CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`), or are one.
+    ///
+    /// # References
+    /// [cuCtxEnablePeerAccess](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html)
+    #[doc(alias = "cuCtxEnablePeerAccess")]
+    pub fn enable_peer_access(&self, peer: &Self) -> Result<(), Error> {
+        self.check_fault()?;
+        // SAFETY: (1) `peer` keeps its context alive.
+        self.with_current(|driver| unsafe { driver.ctx_enable_peer_access(peer.handle()) })?;
+        Ok(())
+    }
+
     /// Runs `body` with this thread's capture mode relaxed (`cuThreadExchangeStreamCaptureMode`), so that calls of others which would
     /// be refused during a capture, and spoil it, go through: allocations, frees, synchronisations of *other* streams. On unwinding,
     /// too, the mode is put back.

@@ -8,6 +8,9 @@
 //! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
 //! | [`UpdateRefused`] | a published graph could not be updated in place, and the policy keeps it then | still published, as it was |
 //! | [`PartialReplay`] | a replay of several steps has stopped after the first of them | unchanged; what was launched runs |
+//! | [`RankFailures`] | one or several of the ranks of a [`Ranks`](crate::Ranks) failed; each with its own error | as the returned state says |
+//! | [`PartialSubmission`] | a replay was submitted on some ranks and refused on another; those were drained | unchanged, or poisoned as it says |
+//! | [`Unproven`] | ranks could not be drained, so what all of them had captured was kept for good | refuses everything from here on |
 //! | [`Misuse`] | an argument that could not be ruled out at compile time, or a call out of turn | unchanged |
 //! | [`Stale`] | a replay of a generation that is no longer published | unchanged, nothing was launched |
 //! | [`Parked`] | an earlier `Drop` failed, and nobody has heard of it yet | unchanged; the report clears it |
@@ -16,8 +19,12 @@
 //!
 //! Display texts are one line, lower case, without a full stop. No variant holds a free-form string of our own.
 
+mod ranks;
+
 use std::error::Error as StdError;
 use std::fmt;
+
+pub use ranks::{PartialSubmission, RankDifference, RankDrain, RankFailure, RankFailures, Unproven};
 
 use crate::node::Node;
 use crate::node_kind::NodeKind;
@@ -49,6 +56,15 @@ pub enum Error {
     /// A replay of several steps has stopped in the middle.
     #[error(transparent)]
     PartialReplay(#[from] Box<PartialReplay>),
+    /// One or several ranks failed.
+    #[error(transparent)]
+    Ranks(#[from] Box<RankFailures>),
+    /// A replay was submitted on some ranks and refused on another.
+    #[error(transparent)]
+    PartialSubmission(#[from] Box<PartialSubmission>),
+    /// Ranks could not be drained, so what they had captured was kept for good.
+    #[error(transparent)]
+    Unproven(#[from] Box<Unproven>),
     /// An argument was wrong.
     #[error(transparent)]
     Misuse(#[from] Misuse),
@@ -90,6 +106,9 @@ impl Error {
             .or_else(family::<Refusal>)
             .or_else(family::<UpdateRefused>)
             .or_else(family::<PartialReplay>)
+            .or_else(family::<RankFailures>)
+            .or_else(family::<PartialSubmission>)
+            .or_else(family::<Unproven>)
             .or_else(family::<Misuse>)
             .or_else(family::<Stale>)
             .or_else(family::<Parked>)
@@ -107,6 +126,9 @@ impl Error {
             Self::Faulted(faulted) => Some(faulted.cause.code),
             Self::Poisoned(poisoned) => Some(poisoned.cause.code),
             Self::PartialReplay(partial) => partial.source.code(),
+            Self::Ranks(failures) => failures.first().error.code(),
+            Self::PartialSubmission(partial) => partial.source.code(),
+            Self::Unproven(unproven) => Some(unproven.first().cause.code),
             Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
             _ => None,
         }
@@ -240,6 +262,7 @@ impl DriverCode {
     pub const NOT_READY: Self = Self(600);
     pub const ILLEGAL_ADDRESS: Self = Self(700);
     pub const LAUNCH_FAILED: Self = Self(719);
+    pub const PEER_ACCESS_ALREADY_ENABLED: Self = Self(704);
     pub const NOT_SUPPORTED: Self = Self(801);
     pub const STREAM_CAPTURE_UNSUPPORTED: Self = Self(900);
     pub const STREAM_CAPTURE_INVALIDATED: Self = Self(901);
@@ -419,6 +442,12 @@ pub enum Refusal {
     /// The graph launches something else than the manifest says.
     #[error(transparent)]
     Manifest(#[from] Box<ManifestMismatch>),
+    /// A rank has captured something else than rank 0.
+    #[error("{difference} (RanksPolicy::same_on_all)")]
+    RanksDiffer {
+        /// Where it first differs.
+        difference: Box<RankDifference>,
+    },
 }
 
 /// Where a captured graph first differs from its manifest.
@@ -656,6 +685,14 @@ pub enum Misuse {
     /// Another `Stream` already stands for this CUDA stream.
     #[error("this CUDA stream is already adopted")]
     StreamInUse,
+    /// Two ranks on one device.
+    #[error("ranks {first} and {second} are on one device: each needs its own")]
+    SameDevice {
+        /// The one.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
     /// Somebody else's capture is open on the stream.
     #[error("the stream is capturing already: other code began a capture on it")]
     AlreadyCapturing,

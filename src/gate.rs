@@ -156,6 +156,15 @@ impl Room {
     }
 }
 
+impl Visit {
+    /// One more capture in the room, of the calling thread, while this one is there: so it waits for nobody.
+    pub(crate) fn joined_here(&self) -> Self {
+        let thread = this_thread();
+        self.room.state.lock().inside(self.kind).push(thread);
+        Self { room: self.room.clone(), kind: self.kind, thread }
+    }
+}
+
 impl Drop for Visit {
     fn drop(&mut self) {
         let mut state = self.room.state.lock();

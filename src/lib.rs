@@ -60,6 +60,7 @@ mod models;
 mod node;
 mod node_kind;
 mod pinned;
+mod ranks;
 mod runtime;
 mod seal;
 mod state;
@@ -73,7 +74,8 @@ pub use device::Device;
 pub use driver::DriverDot;
 pub use error::{
     BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Faulted, KnownKernels, ManifestMismatch, Misuse,
-    NodeName, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason, UpdateRefused,
+    NodeName, Parked, PartialReplay, PartialSubmission, Poisoned, RankDifference, RankDrain, RankFailure, RankFailures,
+    Refusal, Rejected, Stale, Unavailable, Unproven, UpdateReason, UpdateRefused,
 };
 pub use gate::{CaptureGate, Synchronising};
 #[cfg(feature = "svg")]
@@ -86,6 +88,10 @@ pub use kernel::{Argument, Arguments, Kernel, LaunchAttributes, LaunchConfig, Mo
 pub use node::{KernelLaunch, Node};
 pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};
+pub use ranks::{
+    Captured, Pair, RankGraph, RankMode, RankReplayer, RankResting, RankState, Ranks, RanksPolicy, SubmissionOrder,
+    dump,
+};
 pub use runtime::{
     Answer, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Freeze, Input, Measurement,
     MemoryNodes, Output, Replayer, Stats, Token, UpdatePolicy, Waiting, Work,

@@ -8,6 +8,10 @@ pub mod architecture {}
 #[doc = include_str!("../docs/states.md")]
 pub mod states {}
 
+/// Several GPUs in lock step: what they have in common, what each failure leaves, and what dropping does.
+#[doc = include_str!("../docs/ranks.md")]
+pub mod ranks {}
+
 /// The driver's rules that this crate relies on, and where each comes from.
 #[doc = include_str!("../docs/safety.md")]
 pub mod safety {}

@@ -165,7 +165,7 @@ fn what_is_put_off_is_handed_to_who_ends_the_capture() {
         let bench = Bench::new();
         bench.order.begin_capture().unwrap();
         let other = bench.clone();
-        let dropper = thread::spawn(move || other.order.defer("graph").is_ok());
+        let dropper = thread::spawn(move || other.order.defer("graph", |graph| graph).is_ok());
         let handed_out = bench.order.end_capture();
         let put_off = dropper.join().unwrap();
         assert_eq!(handed_out.len(), usize::from(put_off), "neither lost nor kept for nobody");

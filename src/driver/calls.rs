@@ -58,6 +58,7 @@ driver_calls! {
     device_get_attribute: c"cuDeviceGetAttribute" (*mut c_int, c_uint, c_int);
     primary_ctx_retain: c"cuDevicePrimaryCtxRetain" (*mut CUcontext, c_int);
     primary_ctx_release: c"cuDevicePrimaryCtxRelease_v2" (c_int);
+    ctx_enable_peer_access: c"cuCtxEnablePeerAccess" (CUcontext, c_uint);
     ctx_push_current: c"cuCtxPushCurrent_v2" (CUcontext);
     ctx_pop_current: c"cuCtxPopCurrent_v2" (*mut CUcontext);
     stream_create: c"cuStreamCreate" (*mut CUstream, c_uint);

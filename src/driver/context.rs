@@ -6,7 +6,7 @@ use std::ptr;
 use cudarc::driver::sys::CUcontext;
 
 use super::Driver;
-use crate::error::DriverError;
+use crate::error::{DriverCode, DriverError};
 
 /// A context's handle. Names the context; owns nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -100,6 +100,21 @@ impl Driver {
         // SAFETY: (1).
         let code = unsafe { (self.primary_ctx_release.call)(device) };
         self.check(self.primary_ctx_release.name, code)
+    }
+
+    /// `cuCtxEnablePeerAccess`: kernels of the current context may read and write what is allocated in `peer`. True if it was so
+    /// already. [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html).
+    ///
+    /// # Safety
+    /// 1. `peer` is alive.
+    pub(crate) unsafe fn ctx_enable_peer_access(&self, peer: ContextHandle) -> Result<bool, DriverError> {
+        // SAFETY: (1); no flags are defined.
+        let code = self.relaxed(|| unsafe { (self.ctx_enable_peer_access.call)(peer.0, 0) });
+        match self.check(self.ctx_enable_peer_access.name, code) {
+            Ok(()) => Ok(false),
+            Err(error) if error.code == DriverCode::PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs `body` with `context` current on the calling thread, and puts back what was current before.

@@ -31,6 +31,10 @@ impl Fresh {
         policy.check(&fresh.census)?;
         Ok(fresh)
     }
+
+    pub(crate) fn census(&self) -> &Census {
+        &self.census
+    }
 }
 
 /// One captured graph, with its executable and what its nodes use. Dropped in the order of the fields.
@@ -60,27 +64,48 @@ impl Segment {
     ///
     /// Nobody else has a turn on the lane, and it has drained since the last launch: so what the old graph used is let go.
     pub(crate) fn update(&mut self, fresh: Fresh) -> Result<Result<(), (Fresh, UpdateRefused)>, Error> {
+        Ok(self.exchange(fresh)?.map(drop))
+    }
+
+    /// The same, and hands out what was there before: to be dropped, or put back by another exchange.
+    pub(crate) fn exchange(&mut self, fresh: Fresh) -> Result<Result<Fresh, (Fresh, UpdateRefused)>, Error> {
         // SAFETY: (1) nobody else has a turn, as said. (2) The modules are retained, or by the conditions of `Enqueue::raw` loaded.
-        match unsafe { self.executable.update(&fresh.graph, &fresh.census) }? {
+        let updated = match unsafe { self.executable.update(&fresh.graph, &fresh.census) } {
+            Ok(updated) => updated,
+            Err(error) => {
+                // What the driver has made of the executable is not known: keep what either names.
+                let Fresh { graph, mut retained, .. } = fresh;
+                self.retained.append(&mut retained);
+                drop(graph);
+                return Err(error.into());
+            }
+        };
+        Ok(match updated {
             Ok(()) => {
                 let Fresh { graph, census, retained } = fresh;
-                // Bound in the order in which they are to go: the old graph before what its nodes use.
-                let old_retained = std::mem::replace(&mut self.retained, retained);
-                let old_graph = std::mem::replace(&mut self.graph, graph);
-                self.census = census;
-                drop(old_graph);
-                drop(old_retained);
-                Ok(Ok(()))
+                Ok(Fresh {
+                    graph: std::mem::replace(&mut self.graph, graph),
+                    retained: std::mem::replace(&mut self.retained, retained),
+                    census: std::mem::replace(&mut self.census, census),
+                })
             }
-            Err(refused) => Ok(Err((fresh, refused))),
-        }
+            Err(refused) => Err((fresh, refused)),
+        })
+    }
+
+    /// Makes the executable launch what it was to launch before an exchange that ended in an error.
+    ///
+    /// As for an exchange, nobody else has a turn on the lane.
+    pub(crate) fn restore(&self) -> Result<(), Error> {
+        // SAFETY: (1) nobody else has a turn, as said. (2) The modules are retained, or by the conditions of `Enqueue::raw` loaded.
+        Ok(unsafe { self.executable.update(&self.graph, &self.census) }??)
     }
 
     pub(crate) fn census(&self) -> &Census {
         &self.census
     }
 
-    fn inspect(&self) -> InspectedSegment {
+    pub(crate) fn inspect(&self) -> InspectedSegment {
         let (memory, others) = self.retained.contents();
         InspectedSegment { census: self.census.clone(), memory, others }
     }

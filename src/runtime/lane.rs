@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::CudaStream;
 
 use super::host::HostPanic;
-use super::load::Load;
+use super::load::{Deferred, Load};
 use super::order::{Exclusive, Order, TurnGuard};
 use super::program::Program;
 use super::retained::Retained;
@@ -48,6 +48,15 @@ impl CaptureTurn {
         let visit = CaptureGate::capturing()?;
         lane.order.begin_capture()?;
         Ok(Self(lane.clone(), Some(visit)))
+    }
+
+    /// For a lane of several that begin together: who begins them is in the gate for all, and sees to what comes before.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin), but for the gate.
+    pub(crate) fn begin_among_others(lane: &Arc<Lane>) -> Result<Self, Error> {
+        lane.order.begin_capture()?;
+        Ok(Self(lane.clone(), None))
     }
 
     /// For a lane that an open capture draws in; its earlier work has finished then, as at a beginning, so that what the graph will use
@@ -95,11 +104,11 @@ impl Drop for Claim {
 }
 
 /// The order of a lane of ours.
-pub(crate) type LaneOrder = Order<Program, Load>;
+pub(crate) type LaneOrder = Order<Program, Deferred>;
 /// The right to put work on a lane.
 pub(crate) type LaneTurn<'a> = TurnGuard<'a, Program>;
 /// Every turn of a lane.
-pub(crate) type LaneExclusive<'a> = Exclusive<'a, Program, Load>;
+pub(crate) type LaneExclusive<'a> = Exclusive<'a, Program, Deferred>;
 
 pub(crate) struct Lane {
     order: LaneOrder,
@@ -213,14 +222,20 @@ impl Lane {
         let start = Instant::now();
         let mut pause = Duration::from_micros(20);
         loop {
-            // SAFETY: (1) `self` keeps the stream alive. (2) As for `synchronize`.
-            match unsafe { self.driver.stream_query(self.handle) } {
+            match self.query() {
                 Err(error) if error.code == DriverCode::NOT_READY && start.elapsed() < limit => {}
                 looked => return looked,
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(1));
         }
+    }
+
+    /// Whether the lane has nothing to do: the driver's "not ready" if it has. For who knows that no capture of ours is open and that
+    /// none begins meanwhile.
+    pub(crate) fn query(&self) -> Result<(), DriverError> {
+        // SAFETY: (1) `self` keeps the stream alive. (2) As for `synchronize`.
+        unsafe { self.driver.stream_query(self.handle) }
     }
 
     /// Keeps what eager work uses until a drain.
@@ -238,7 +253,7 @@ impl Lane {
                     drop(draining);
                     return load.settle(self, drained);
                 }
-                Err(_) => match self.order.defer(load) {
+                Err(_) => match self.order.defer(load, Deferred::Load) {
                     Ok(()) => {
                         self.counts.deferred();
                         return Ok(());
@@ -253,9 +268,14 @@ impl Lane {
     /// Lets others at the lane again after a capture, and releases what was put off meanwhile. What goes wrong with that is
     /// told as by the drop that it was put off for.
     fn end_capture_turn(&self) {
-        for load in self.order.end_capture() {
-            if let Err(poisoned) = self.release(load) {
-                self.tell(&poisoned);
+        for deferred in self.order.end_capture() {
+            match deferred {
+                Deferred::Load(load) => {
+                    if let Err(poisoned) = self.release(load) {
+                        self.tell(&poisoned);
+                    }
+                }
+                Deferred::Together(together) => together.release_in_a_drop(),
             }
         }
     }
@@ -334,6 +354,11 @@ impl Lane {
     /// From here on the lane refuses everything.
     pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
         self.order.close(Poisoned { cause })
+    }
+
+    /// Whether it refuses everything.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.order.check().is_err()
     }
 
     /// Refuses on a lane that is poisoned, or whose device has faulted.

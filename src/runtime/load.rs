@@ -6,7 +6,15 @@ use super::captured::Segment;
 use super::lane::Lane;
 use super::policy::FailStop;
 use super::retained::Retained;
+use super::together::Together;
 use crate::error::{DriverError, Poisoned};
+
+/// What is put off until a capture has ended.
+pub(crate) enum Deferred {
+    Load(Load),
+    /// What several lanes release together, of which one captures.
+    Together(Box<Together>),
+}
 
 /// What must outlive the work of a lane. Released by [`Lane::release`], in no other way.
 pub(crate) enum Load {

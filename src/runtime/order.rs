@@ -10,7 +10,9 @@
 //! 2. A *capture* begins once every turn, drain and exclusive holder has finished; until it has ended turns and drains are refused.
 //! 3. An *exclusive* holder alone has turns; others wait, but for its own thread, which would wait for itself and is refused.
 //! 4. What is [deferred](Order::defer) is handed to who ends the capture, and to nobody else.
-//! 5. Once it is [closed](Order::close) no turn is given any more; who has one, or a capture, ends it as ever.
+//! 5. Who takes [turns] on several lanes at once waits for none of them while it keeps another from others, but for the length of
+//!    a lock.
+//! 6. Once it is [closed](Order::close) no turn is given any more; who has one, or a capture, ends it as ever.
 
 use super::slots::{Slots, Token};
 use crate::error::{Error, Misuse, Poisoned};
@@ -193,14 +195,52 @@ impl<P, D> Order<P, D> {
         std::mem::take(&mut *self.deferred.lock())
     }
 
-    /// Puts `value` off until the open capture has ended. Given back if none is open.
-    pub(crate) fn defer(&self, value: D) -> Result<(), D> {
+    /// Puts `value` off until the open capture has ended, as what `wrap` makes of it. Given back if none is open.
+    pub(crate) fn defer<V>(&self, value: V, wrap: impl FnOnce(V) -> D) -> Result<(), V> {
         let turn = self.turn.0.lock();
         if turn.held != Held::ByCapture {
             return Err(value);
         }
-        self.deferred.lock().push(value);
+        self.deferred.lock().push(wrap(value));
         Ok(())
+    }
+}
+
+/// A turn on each of several lanes at once, all of them or none.
+///
+/// The lanes are locked as `in_order` lists them, which must be the same order for everybody, so that two that want the same lanes
+/// do not wait for each other. While one of them is held exclusively none of the others is kept locked: its holder may want them.
+/// `admit` says what is wrong with a lane's slots before it is waited for, and again once all lanes are there.
+#[inline]
+pub(crate) fn turns<'a, P, D, const N: usize>(
+    orders: [&'a Order<P, D>; N],
+    in_order: &[usize; N],
+    mut admit: impl FnMut(usize, &mut Slots<P>) -> Result<(), Error>,
+) -> Result<[TurnGuard<'a, P>; N], Error> {
+    loop {
+        let mut turns = [const { None }; N];
+        let mut kept_by = None;
+        for &rank in in_order {
+            let turn = orders[rank].turn.0.lock();
+            let is_free = turn.held == Held::Free;
+            turns[rank] = Some(turn);
+            if !is_free {
+                kept_by = Some(rank);
+                break;
+            }
+        }
+        if let Some(rank) = kept_by {
+            let mut turn = turns[rank].take().expect("locked a moment ago");
+            drop(turns);
+            admit(rank, &mut turn.slots)?;
+            drop(orders[rank].wait(turn)?);
+            continue;
+        }
+        let mut turns = turns.map(|turn| turn.expect("`in_order` lists every rank"));
+        for (rank, turn) in turns.iter_mut().enumerate() {
+            admit(rank, &mut turn.slots)?;
+        }
+        return Ok(turns);
     }
 }
 

@@ -10,7 +10,7 @@ use super::eager::Eager;
 use super::in_flight::InFlight;
 use super::lane::{Lane, LaneExclusive, LaneTurn};
 use super::measure::{Measurement, Stopwatch};
-use super::program::{Rest, Step};
+use super::program::{Program, Rest, Step};
 use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
 use crate::error::{Error, Misuse, PartialReplay};
@@ -82,7 +82,7 @@ impl Replayer {
 
     /// Launches what a live slot publishes, in a turn.
     #[inline]
-    fn launch(&self, executable: ExecutableHandle) -> Result<(), Error> {
+    pub(crate) fn launch(&self, executable: ExecutableHandle) -> Result<(), Error> {
         // SAFETY:
         // 1. A live slot's executables are alive (invariant 2 of `slots`), and are launched in a turn only.
         // 2. `Captured` holds what its nodes name, until the slot is retired and the stream has drained; that the
@@ -285,13 +285,13 @@ impl Replayer {
 }
 
 /// Eager work of nobody's stream: handed to the lane when it is done, on unwinding too.
-struct Loose<'a> {
+pub(crate) struct Loose<'a> {
     lane: &'a Arc<Lane>,
-    in_flight: InFlight,
+    pub(crate) in_flight: InFlight,
 }
 
 impl<'a> Loose<'a> {
-    fn new(lane: &'a Arc<Lane>) -> Self {
+    pub(crate) fn new(lane: &'a Arc<Lane>) -> Self {
         Self { lane, in_flight: InFlight::new(lane) }
     }
 }
@@ -352,7 +352,12 @@ pub(crate) struct Publication(Replayer);
 impl Publication {
     /// Publishes `captured`, which has to outlive the publication.
     pub(crate) fn new(lane: &Arc<Lane>, captured: &Captured) -> Result<Self, Misuse> {
-        let token = lane.order().slots().slots.publish(lane.id(), captured.program())?;
+        Self::of(lane, captured.program())
+    }
+
+    /// Publishes a program whose executables outlive the publication.
+    pub(crate) fn of(lane: &Arc<Lane>, program: Program) -> Result<Self, Misuse> {
+        let token = lane.order().slots().slots.publish(lane.id(), program)?;
         let (lane, launcher) = (lane.clone(), lane.driver().graph_launcher(lane.handle()));
         let current = Arc::new(Current::new(token));
         Ok(Self(Replayer { lane, token, current, launcher }))

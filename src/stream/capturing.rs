@@ -5,7 +5,9 @@ use super::{Core, Stream};
 use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
-use crate::runtime::{Branches, CapturePolicy, CaptureTurn, Fresh, InFlight, Keep, Lane, Retained, Segment};
+use crate::runtime::{
+    Branches, CapturePolicy, CaptureTurn, Fresh, InFlight, Keep, Lane, Retained, Segment, Site, Turns, Work,
+};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Global, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
@@ -36,9 +38,10 @@ impl OpenCapture {
     }
 }
 
-impl Drop for OpenCapture {
-    fn drop(&mut self) {
-        if self.open {
+impl OpenCapture {
+    /// Ends the capture, if that has not been done.
+    fn abort(&mut self) {
+        if std::mem::take(&mut self.open) {
             // An invalidated capture is what a drop is for; what it was spoilt by has been returned where it happened. The graph,
             // if there is one, goes here: before what its nodes use.
             drop(self.lane.end_capture());
@@ -47,9 +50,15 @@ impl Drop for OpenCapture {
     }
 }
 
-/// An open capture. Dropped in the order of the fields: the capture is ended, what was recorded is let go, and others are let at
+impl Drop for OpenCapture {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+/// An open capture, which dropping ends. Dropped in the order of the fields: the capture is ended, what was recorded is let go, and others are let at
 /// the lane again.
-struct Recording {
+pub(crate) struct Recording {
     capture: OpenCapture,
     retained: Retained,
     /// The lanes that were drawn in. They are the capture's until it has ended, though they are joined earlier.
@@ -67,23 +76,52 @@ pub struct Recorded {
 impl Recording {
     /// Begins a capture, once the lane's earlier work has finished. Fails with the lane at rest.
     fn begin(core: &mut Core, mode: CaptureMode) -> Result<Self, Error> {
+        core.lane.check()?;
+        let turn = CaptureTurn::begin(&core.lane)?;
+        core.lane.check_capturable()?;
+        Self::clear(core)?;
+        Ok(Self::open(turn, mode)?)
+    }
+
+    /// What comes before a capture, in its turn: earlier work has finished and is let go, and nobody has anything to report.
+    pub(crate) fn clear(core: &mut Core) -> Result<(), Error> {
         let Core { lane, in_flight, .. } = core;
-        lane.check()?;
-        let turn = CaptureTurn::begin(lane)?;
-        lane.check_capturable()?;
         let loose = lane.synchronize()?;
         // Before anything parked is asked for: what is let go here may park an error too, and that is not the capture's.
         in_flight.let_go();
         drop(loose);
         lane.device().take_parked()?;
-        lane.host_panic().take()?;
+        lane.host_panic().take()
+    }
+
+    /// Begins a capture on the lane whose turn it has, and that is [clear](Self::clear).
+    pub(crate) fn open(turn: CaptureTurn, mode: CaptureMode) -> Result<Self, DriverError> {
+        let lane = turn.lane();
         lane.begin_capture(mode)?;
-        let capture = OpenCapture { lane: lane.clone(), open: true };
-        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Branches::default(), turn })
+        let (capture, retained) = (OpenCapture { lane: lane.clone(), open: true }, Retained::new(lane.driver()));
+        Ok(Self { capture, retained, branches: Branches::default(), turn })
+    }
+
+    /// Somewhere to put work that is recorded.
+    pub(crate) fn work(&self) -> Work<'_> {
+        let keep = Keep { retained: &self.retained, branches: Some(&self.branches) };
+        let lane = self.turn.lane();
+        Work::new(Site { lane, root: lane, turns: Turns::OfCapture, keep })
+    }
+
+    /// Ends the capture, and discards what it has recorded; what that used is kept until `self` is dropped.
+    pub(crate) fn abort(&mut self) {
+        self.capture.abort();
+    }
+
+    /// Ends the capture after its body has failed: what the driver says to that, and what a drop has parked meanwhile.
+    pub(crate) fn give_up(mut self) -> (Option<DriverError>, Option<Parked>) {
+        let (ended, parked) = self.capture.close();
+        (ended.err(), parked)
     }
 
     /// Ends the capture after its body has succeeded.
-    fn finish(mut self) -> Result<Recorded, Error> {
+    pub(crate) fn finish(mut self) -> Result<Recorded, Error> {
         match self.capture.close() {
             (Ok(graph), None) => Ok(Recorded { graph, retained: self.retained, turn: self.turn }),
             (ended, parked) => Err(CaptureFailure::report(None, ended.err(), parked)),
@@ -91,9 +129,9 @@ impl Recording {
     }
 
     /// Ends the capture after its body has failed.
-    fn fail(mut self, body: Error) -> Error {
-        let (ended, parked) = self.capture.close();
-        CaptureFailure::report(Some(body), ended.err(), parked)
+    fn fail(self, body: Error) -> Error {
+        let (ended, parked) = self.give_up();
+        CaptureFailure::report(Some(body), ended, parked)
     }
 }
 
@@ -105,7 +143,7 @@ impl Recorded {
     }
 
     /// The parts: what the policy has taken, and the turn, to be held for as long as nobody else may put work on the lane.
-    pub(super) fn check(self, policy: &CapturePolicy) -> Result<(Fresh, CaptureTurn), Error> {
+    pub(crate) fn check(self, policy: &CapturePolicy) -> Result<(Fresh, CaptureTurn), Error> {
         let Self { graph, retained, turn } = self;
         Ok((Fresh::new(policy, retained, graph)?, turn))
     }

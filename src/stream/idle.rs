@@ -146,7 +146,7 @@ impl<S: State> Stream<S> {
     /// So it is refused with [`Misuse::CaptureOpen`] before it reaches the driver; a reset or drop of a sibling retires its
     /// generation at once, and what it has is drained and released when the capture has ended.
     pub fn sibling(&self) -> Stream<Idle> {
-        Stream { data: (), core: Core::new(self.core.lane.clone(), self.core.claim.clone()) }
+        Stream { data: (), core: self.core.sibling() }
     }
 }
 

@@ -15,6 +15,7 @@ mod transition;
 use std::fmt;
 
 pub use buckets::{Bucket, Buckets};
+pub(crate) use capturing::{Recorded, Recording};
 pub use enqueue::Enqueue;
 pub use fallback::CapturedOrEager;
 pub use operation::{Capturable, Operation};
@@ -24,7 +25,7 @@ pub use transition::{CanBegin, CanBeginSegment, CanEnd, CanPublish, HasGraph, Ha
 use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::{CapturePolicy, Claim, Eager, InFlight, Lane, Load, Stats};
-use crate::state::State;
+use crate::state::{Idle, State};
 use crate::sync::Arc;
 
 /// A CUDA stream in state `S`: [`Idle`](crate::Idle), [`Capturing`](crate::Capturing),
@@ -64,30 +65,41 @@ pub struct Stream<S: State> {
 }
 
 /// What a stream has in every state.
-struct Core {
+pub(crate) struct Core {
     /// Before the lane, so that the claim is given up before the CUDA stream is destroyed: the driver may give its handle to the
     /// next stream right away.
     claim: Arc<Claim>,
-    lane: Arc<Lane>,
+    pub(crate) lane: Arc<Lane>,
     policy: CapturePolicy,
-    in_flight: InFlight,
+    pub(crate) in_flight: InFlight,
 }
 
 impl Core {
+    /// What another stream of states on the same CUDA stream has.
+    pub(crate) fn sibling(&self) -> Self {
+        Self::new(self.lane.clone(), self.claim.clone())
+    }
+
     fn new(lane: Arc<Lane>, claim: Arc<Claim>) -> Self {
         let in_flight = InFlight::new(&lane);
         Self { claim, lane, policy: CapturePolicy::new(), in_flight }
     }
 
     /// Eager work on the stream, where the state allows it.
-    fn eager(&mut self) -> Eager<'_> {
+    pub(crate) fn eager(&mut self) -> Eager<'_> {
         Eager::new(&self.lane, &mut self.in_flight)
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if !self.in_flight.is_empty() {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        if self.lane.is_poisoned() {
+            // What did not finish in time is not waited for again, and what may still be running keeps what it uses.
+            std::mem::forget(self.in_flight.take());
+        } else {
             // A failure is parked by the release itself.
             let _ = self.lane.release(Load::Eager(self.in_flight.take()));
         }
@@ -107,6 +119,32 @@ pub enum CaptureStatus {
     Invalidated,
     /// A status that this crate does not know, by the driver's number.
     Other(u32),
+}
+
+impl CaptureStatus {
+    pub(crate) fn of(lane: &Lane) -> Result<Self, Error> {
+        Ok(match lane.capture_status()? {
+            0 => Self::None,
+            1 => Self::Active,
+            2 => Self::Invalidated,
+            other => Self::Other(other),
+        })
+    }
+}
+
+impl Stream<Idle> {
+    /// What it has, to be used otherwise.
+    pub(crate) fn into_core(self) -> Core {
+        self.core
+    }
+
+    pub(crate) fn of_core(core: Core) -> Self {
+        Self { data: (), core }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
 }
 
 impl<S: State> Stream<S> {
@@ -131,12 +169,7 @@ impl<S: State> Stream<S> {
     /// [cuStreamIsCapturing](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
     #[doc(alias = "cuStreamIsCapturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
-        Ok(match self.core.lane.capture_status()? {
-            0 => CaptureStatus::None,
-            1 => CaptureStatus::Active,
-            2 => CaptureStatus::Invalidated,
-            other => CaptureStatus::Other(other),
-        })
+        CaptureStatus::of(&self.core.lane)
     }
 }
 
