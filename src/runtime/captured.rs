@@ -98,6 +98,7 @@ impl Segment {
 }
 
 /// A step of what was captured.
+#[expect(clippy::large_enum_variant, reason = "they are few, and most are segments")]
 enum Part {
     Segment(Segment),
     Seam(Arc<Seam>),
