@@ -73,7 +73,8 @@ pub use device::Device;
 pub use driver::DriverDot;
 pub use error::{
     BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Faulted, KnownKernels, ManifestMismatch, Misuse,
-    NodeName, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason, UpdateRefused,
+    NodeName, NotValid, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason,
+    UpdateRefused,
 };
 pub use gate::{CaptureGate, Synchronising};
 #[cfg(feature = "svg")]
