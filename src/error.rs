@@ -7,6 +7,7 @@
 //! | [`CaptureFailure`] | a capture did not yield a graph: the body's error, the end's, a parked one | the state the capture began in |
 //! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
 //! | [`UpdateRefused`] | a published graph could not be updated in place, and the policy keeps it then | still published, as it was |
+//! | [`NotValid`] | the engine's own check refused a replay | unchanged, nothing was launched |
 //! | [`PartialReplay`] | a replay of several steps has stopped after the first of them | unchanged; what was launched runs |
 //! | [`RankFailures`] | one or several of the ranks of a [`Ranks`](crate::Ranks) failed; each with its own error | as the returned state says |
 //! | [`PartialSubmission`] | a replay was submitted on some ranks and refused on another; those were drained | unchanged, or poisoned as it says |
@@ -28,6 +29,7 @@ pub use ranks::{PartialSubmission, RankDifference, RankDrain, RankFailure, RankF
 
 use crate::node::Node;
 use crate::node_kind::NodeKind;
+use crate::sync::StaticMutex;
 
 /// A boxed error of somebody else's, as a capture body may return it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -53,6 +55,9 @@ pub enum Error {
     /// A published graph could not be updated in place.
     #[error(transparent)]
     UpdateRefused(#[from] Box<UpdateRefused>),
+    /// The engine's own check refused a replay.
+    #[error(transparent)]
+    NotValid(#[from] Box<NotValid>),
     /// A replay of several steps has stopped in the middle.
     #[error(transparent)]
     PartialReplay(#[from] Box<PartialReplay>),
@@ -105,6 +110,7 @@ impl Error {
             .or_else(family::<CaptureFailure>)
             .or_else(family::<Refusal>)
             .or_else(family::<UpdateRefused>)
+            .or_else(family::<NotValid>)
             .or_else(family::<PartialReplay>)
             .or_else(family::<RankFailures>)
             .or_else(family::<PartialSubmission>)
@@ -129,6 +135,7 @@ impl Error {
             Self::Ranks(failures) => failures.first().error.code(),
             Self::PartialSubmission(partial) => partial.source.code(),
             Self::Unproven(unproven) => Some(unproven.first().cause.code),
+            Self::NotValid(not_valid) => not_valid.why.code(),
             Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
             _ => None,
         }
@@ -153,6 +160,12 @@ impl From<UpdateRefused> for Error {
     }
 }
 
+impl From<NotValid> for Error {
+    fn from(not_valid: NotValid) -> Self {
+        Self::NotValid(Box::new(not_valid))
+    }
+}
+
 impl From<PartialReplay> for Error {
     fn from(partial: PartialReplay) -> Self {
         Self::PartialReplay(Box::new(partial))
@@ -167,14 +180,18 @@ impl<T> From<Rejected<T>> for Error {
 
 /// A transition that did not happen: the error, and the stream in the state that the driver has really left it in.
 ///
-/// A plain `?` in a function that returns [`Error`] keeps the error and drops the stream;
+/// A plain `?` in a function that returns [`Error`], or a boxed error, keeps the error and drops the stream, or keeps it in the box;
 /// [`into_parts`](Self::into_parts) keeps both.
 #[must_use = "dropping this drops the stream with it"]
-pub struct Rejected<T>(Box<(T, Error)>);
+pub struct Rejected<T>(
+    /// The stream in a lock that is never taken: so this can be shared between threads, as the error types of many programs ask,
+    /// though a stream cannot.
+    Box<(StaticMutex<T>, Error)>,
+);
 
 impl<T> Rejected<T> {
     pub(crate) fn new(stream: T, error: impl Into<Error>) -> Self {
-        Self(Box::new((stream, error.into())))
+        Self(Box::new((StaticMutex::new(stream), error.into())))
     }
 
     /// Why the transition did not happen.
@@ -191,12 +208,13 @@ impl<T> Rejected<T> {
 
     /// The stream alone, usable in the state its type names.
     pub fn into_stream(self) -> T {
-        self.0.0
+        self.0.0.into_inner()
     }
 
     /// Both.
     pub fn into_parts(self) -> (T, Error) {
-        *self.0
+        let (stream, error) = *self.0;
+        (stream.into_inner(), error)
     }
 }
 
@@ -576,9 +594,19 @@ pub struct PartialReplay {
 }
 
 impl PartialReplay {
-    pub(crate) fn after(done: usize, of: usize, source: impl Into<Error>) -> Error {
-        Self { done, of, source: source.into() }.into()
+    /// The error of a replay that has stopped there; of one that has not begun, its cause.
+    pub(crate) fn after(done: usize, of: usize, source: Error) -> Error {
+        if done == 0 { source } else { Self { done, of, source }.into() }
     }
+}
+
+/// A replay that the engine's own check has refused ([`valid_while`](crate::Stream::valid_while)). Nothing was launched.
+#[derive(Debug, thiserror::Error)]
+#[error("the captured work is not valid now, and was not launched: {why}")]
+#[non_exhaustive]
+pub struct NotValid {
+    /// What the check returned.
+    pub why: Error,
 }
 
 /// A request that the types could not rule out. Nothing has been done.

@@ -74,8 +74,8 @@ pub use device::Device;
 pub use driver::DriverDot;
 pub use error::{
     BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Faulted, KnownKernels, ManifestMismatch, Misuse,
-    NodeName, Parked, PartialReplay, PartialSubmission, Poisoned, RankDifference, RankDrain, RankFailure, RankFailures,
-    Refusal, Rejected, Stale, Unavailable, Unproven, UpdateReason, UpdateRefused,
+    NodeName, NotValid, Parked, PartialReplay, PartialSubmission, Poisoned, RankDifference, RankDrain, RankFailure,
+    RankFailures, Refusal, Rejected, Stale, Unavailable, Unproven, UpdateReason, UpdateRefused,
 };
 pub use gate::{CaptureGate, Synchronising};
 #[cfg(feature = "svg")]

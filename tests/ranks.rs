@@ -556,6 +556,29 @@ fn a_drop_while_a_sibling_captures_on_the_same_streams_is_put_off() {
 }
 
 #[test]
+fn a_graph_is_tried_out_before_it_is_published_and_asked_for_after() {
+    on_devices(2, |rigs| {
+        let mut ranks = ranks::<2>(rigs);
+        let counters = ranks.counters().unwrap();
+        let allowed = std::sync::Arc::new(AtomicUsize::new(3));
+        let left = allowed.clone();
+        let captured = ranks.capture(ThreadLocal, |work| count(work, &counters)).unwrap();
+        let mut captured = captured.valid_while(move || {
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                .map_err(|_| "no more")
+                .map(drop)
+        });
+        captured.launch_all().unwrap();
+        captured.launch_segment(0).unwrap();
+        assert_eq!(captured.read_counters(&counters).unwrap(), [2, 2]);
+        let mut published = captured.publish().unwrap();
+        published.replay().unwrap();
+        assert!(matches!(published.replay(), Err(Error::NotValid(_))));
+        assert_eq!(published.read_counters(&counters).unwrap(), [3, 3]);
+    });
+}
+
+#[test]
 fn a_replay_in_a_seam_or_before_a_replay_is_out_of_turn() {
     on_devices(2, |rigs| {
         let mut ranks = ranks::<2>(rigs);

@@ -6,7 +6,7 @@ use super::seam::RankSeam;
 use super::submit::Step;
 use crate::error::{Error, Misuse, RankFailures, Unproven};
 use crate::graph::{Census, InspectedPart, Inspection};
-use crate::runtime::{CaptureTurn, Fresh, Lane, Program, Rest, Segment, Together};
+use crate::runtime::{CaptureTurn, Check, Fresh, Lane, Program, Segment, Together};
 use crate::stream::Recorded;
 use crate::sync::Arc;
 
@@ -70,11 +70,17 @@ pub struct CapturedRanks<const N: usize> {
     policy: RanksPolicy<N>,
     /// Begins with segments. Empty once released.
     parts: Vec<Part<N>>,
+    checks: Vec<Arc<Check>>,
 }
 
 impl<const N: usize> CapturedRanks<N> {
     pub(super) fn new(group: &Group<N>, first: [Segment; N]) -> Self {
-        Self { lanes: group.lanes(), policy: group.policy.clone(), parts: vec![Part::Segments(first)] }
+        Self {
+            lanes: group.lanes(),
+            policy: group.policy.clone(),
+            parts: vec![Part::Segments(first)],
+            checks: Vec::new(),
+        }
     }
 
     /// Adds segments. What the ranks' policy says of drains holds for all.
@@ -85,6 +91,15 @@ impl<const N: usize> CapturedRanks<N> {
 
     pub(super) fn push_seam(&mut self, seam: Arc<RankSeam<N>>) {
         self.parts.push(Part::Seam(seam));
+    }
+
+    /// From the next publication on it is asked before each replay, after those that are.
+    pub(super) fn push_check(&mut self, check: Arc<Check>) {
+        self.checks.push(check);
+    }
+
+    pub(super) fn checks(&self) -> &[Arc<Check>] {
+        &self.checks
     }
 
     pub(super) fn segments(&self) -> impl Iterator<Item = &[Segment; N]> {
@@ -107,8 +122,8 @@ impl<const N: usize> CapturedRanks<N> {
     pub(super) fn program(&self, rank: usize) -> Program {
         let mut executables = self.segments().map(|segments| segments[rank].executable());
         let Some(first) = executables.next() else { unreachable!("what was captured begins with segments") };
-        let rest: Vec<_> = executables.map(crate::runtime::Step::Launch).collect();
-        Program { first, rest: (!rest.is_empty()).then(|| Arc::new(Rest(rest))) }
+        // What is asked, and the seams, are of all ranks together: see `Plan`.
+        Program::new(first, Vec::new(), executables.map(crate::runtime::Step::Launch).collect())
     }
 
     /// What a replay does after the first segments.

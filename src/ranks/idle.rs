@@ -59,7 +59,6 @@ impl<const N: usize> Ranks<Idle, N> {
     }
 
     /// The streams, each on its own again.
-    #[must_use]
     pub fn into_streams(self) -> [Stream<Idle>; N] {
         self.group.cores.map(Stream::of_core)
     }
@@ -76,7 +75,7 @@ impl<const N: usize> Ranks<Idle, N> {
         let devices = self.devices();
         let enabled = devices.iter().enumerate().map(|(rank, device)| {
             let peers = devices.iter().enumerate().filter(|(other, _)| *other != rank);
-            peers.map(|(_, peer)| device.enable_peer_access(peer)).collect::<Result<(), Error>>()
+            peers.map(|(_, peer)| peer).try_for_each(|peer| device.enable_peer_access(peer))
         });
         match RankFailures::all(enabled) {
             Ok(_) => Ok(self),

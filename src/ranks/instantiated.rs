@@ -1,12 +1,12 @@
 //! `Ranks<Instantiated, N>`: every rank has its graph, and nobody else knows them.
 
 use super::captured::{CapturedRanks, FreshRanks};
-use super::published::PublishedRanks;
+use super::published::{PublishedRanks, publish};
 use super::seam::RankSeam;
 use super::state::sealed;
 use super::{Group, RankMode, Ranks};
-use crate::error::{Error, Rejected};
-use crate::runtime::{Eager, Work};
+use crate::error::{BoxError, Error, Rejected};
+use crate::runtime::{Check, Eager, Work};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Capturing, Idle, Instantiated, Published};
 
@@ -94,6 +94,33 @@ impl<const N: usize> Ranks<Instantiated, N> {
         self
     }
 
+    /// Has `check` asked before each replay, on the thread that replays; as [`Stream::valid_while`](crate::Stream::valid_while), once for
+    /// all ranks.
+    pub fn valid_while<E: Into<BoxError>>(mut self, check: impl Fn() -> Result<(), E> + Send + Sync + 'static) -> Self {
+        self.data.push_check(Check::new(check));
+        self
+    }
+
+    /// Launches everything that was captured, once and in order, on all ranks, as a [`replay`](crate::RankReplayer::replay) does; as
+    /// [`Stream::launch_all`](crate::Stream::launch_all).
+    ///
+    /// # Errors
+    /// As [`replay`](crate::RankReplayer::replay); [`Misuse::GenerationsExhausted`](crate::Misuse::GenerationsExhausted).
+    #[doc(alias = "cuGraphLaunch")]
+    pub fn launch_all(&mut self) -> Result<(), Error> {
+        publish(&self.data, &self.group)?.1.replay()
+    }
+
+    /// Launches one segment, counted from 0, on all ranks; see [`launch_all`](Self::launch_all).
+    ///
+    /// # Errors
+    /// As [`replay_segment`](crate::RankReplayer::replay_segment);
+    /// [`Misuse::GenerationsExhausted`](crate::Misuse::GenerationsExhausted).
+    #[doc(alias = "cuGraphLaunch")]
+    pub fn launch_segment(&mut self, index: usize) -> Result<(), Error> {
+        publish(&self.data, &self.group)?.1.replay_segment(index)
+    }
+
     /// Makes the graphs the next generation of every rank, to be replayed from any thread. Makes no driver call.
     ///
     /// # Errors
@@ -101,9 +128,12 @@ impl<const N: usize> Ranks<Instantiated, N> {
     /// [`RankFailures`](crate::RankFailures).
     pub fn publish(self) -> Result<Ranks<Published, N>, Rejected<Self>> {
         let Self { data: captured, group } = self;
-        match PublishedRanks::new(captured, &group) {
-            Ok(data) => Ok(Ranks { data, group }),
-            Err((data, error)) => Err(Rejected::new(Ranks { data, group }, error)),
+        match publish(&captured, &group) {
+            Ok((publications, replayer)) => {
+                let data = PublishedRanks::new(publications, replayer, captured);
+                Ok(Ranks { data, group })
+            }
+            Err(error) => Err(Rejected::new(Self { data: captured, group }, error)),
         }
     }
 

@@ -21,12 +21,8 @@ pub struct PublishedRanks<const N: usize> {
 }
 
 impl<const N: usize> PublishedRanks<N> {
-    /// Publishes on all ranks, or on none.
-    pub(super) fn new(captured: CapturedRanks<N>, group: &Group<N>) -> Result<Self, (CapturedRanks<N>, Error)> {
-        match publish(&captured, group) {
-            Ok((publications, replayer)) => Ok(Self { publications, replayer, captured, last_update: None }),
-            Err(error) => Err((captured, error)),
-        }
+    pub(super) fn new(publications: [Publication; N], replayer: RankReplayer<N>, captured: CapturedRanks<N>) -> Self {
+        Self { publications, replayer, captured, last_update: None }
     }
 
     /// Puts what was recorded in the place of segments, on all ranks: within their executables, or as the next generation. On an error
@@ -70,7 +66,7 @@ impl<const N: usize> PublishedRanks<N> {
 }
 
 /// Publishes on all ranks, or on none.
-fn publish<const N: usize>(
+pub(super) fn publish<const N: usize>(
     captured: &CapturedRanks<N>,
     group: &Group<N>,
 ) -> Result<([Publication; N], RankReplayer<N>), Error> {

@@ -53,7 +53,7 @@ impl<const N: usize> RankReplayer<N> {
     ///
     /// # Errors
     /// Nothing was enqueued on any rank with [`Stale`](crate::Stale), [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`],
-    /// [`Poisoned`](crate::Poisoned), or [`RankFailures`](crate::RankFailures) (the first rank refused). If a later rank refuses,
+    /// [`NotValid`](crate::NotValid), [`Poisoned`](crate::Poisoned), or [`RankFailures`](crate::RankFailures) (the first rank refused). If a later rank refuses,
     /// all are drained before this returns [`PartialSubmission`](crate::PartialSubmission), and nobody replays meanwhile. With several
     /// segments, [`PartialReplay`] says how far they came.
     ///
@@ -76,9 +76,21 @@ impl<const N: usize> RankReplayer<N> {
         self.replay_rest(turns)
     }
 
-    /// Every lane, with what this replayer names published on it.
+    /// Every lane, with what this replayer names published on it, and the engine's own checks passed, if there are any. They are asked
+    /// in between, in nobody's turn.
     #[inline]
     fn turns(&self) -> Result<[LaneTurn<'_>; N], Error> {
+        let turns = self.unchecked_turns()?;
+        if !self.plan.has_checks() {
+            return Ok(turns);
+        }
+        drop(turns);
+        self.plan.check()?;
+        self.unchecked_turns()
+    }
+
+    #[inline]
+    fn unchecked_turns(&self) -> Result<[LaneTurn<'_>; N], Error> {
         let orders = self.plan.lanes.each_ref().map(|lane| lane.order());
         turns(orders, &self.plan.in_order, |rank, slots| {
             slots.admit(self.ranks[rank].token())?;

@@ -6,8 +6,8 @@ use super::order::SubmissionOrder;
 use super::policy::RanksPolicy;
 use super::seam::RankSeam;
 use crate::driver::ExecutableHandle;
-use crate::error::{Error, PartialSubmission, RankFailures};
-use crate::runtime::{Lane, LaneExclusive, LaneTurn, Replayer, drain_together, keep_for_good};
+use crate::error::{Error, NotValid, PartialSubmission, RankFailures};
+use crate::runtime::{Check, Lane, LaneExclusive, LaneTurn, Replayer, drain_together, keep_for_good};
 use crate::sync::Arc;
 
 /// A step of a replay after its first segments.
@@ -21,6 +21,8 @@ pub(super) enum Step<const N: usize> {
 pub(super) struct Plan<const N: usize> {
     pub(super) lanes: [Arc<Lane>; N],
     pub(super) in_order: [usize; N],
+    /// Asked before anything is launched.
+    checks: Vec<Arc<Check>>,
     /// Empty for what has one segment and no seam.
     pub(super) steps: Vec<Step<N>>,
     pub(super) order: Option<SubmissionOrder>,
@@ -39,6 +41,7 @@ impl<const N: usize> Plan<N> {
         Self {
             lanes: captured.lanes().clone(),
             in_order,
+            checks: captured.checks().to_vec(),
             steps: captured.steps(),
             order,
             policy: captured.policy().clone(),
@@ -48,6 +51,18 @@ impl<const N: usize> Plan<N> {
     /// Steps in all.
     pub(super) fn len(&self) -> usize {
         self.steps.len() + 1
+    }
+
+    /// Whether there is anything to be asked before a replay.
+    #[inline]
+    pub(super) fn has_checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    /// Asks whether it may be launched now. In nobody's turn.
+    #[cold]
+    pub(super) fn check(&self) -> Result<(), NotValid> {
+        self.checks.iter().try_for_each(|check| check.ask())
     }
 
     /// Whether there is a closure to call in the middle.

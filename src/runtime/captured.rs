@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::lane::Lane;
 use super::load::Load;
 use super::policy::{CapturePolicy, FailStop};
-use super::program::{Program, Rest, Seam, Step};
+use super::program::{Check, Program, Seam, Step};
 use super::retained::Retained;
 use crate::driver::{DriverDot, ExecutableHandle};
 use crate::error::{DriverError, Error, Misuse, Poisoned, UpdateRefused};
@@ -123,6 +123,7 @@ impl Segment {
 }
 
 /// A step of what was captured.
+#[expect(clippy::large_enum_variant, reason = "they are few, and most are segments")]
 enum Part {
     Segment(Segment),
     Seam(Arc<Seam>),
@@ -138,6 +139,7 @@ pub struct Captured {
     parts: Vec<Part>,
     fail_stop: FailStop,
     drain_limit: Option<Duration>,
+    checks: Vec<Arc<Check>>,
 }
 
 impl Captured {
@@ -147,7 +149,13 @@ impl Captured {
             parts: vec![Part::Segment(first)],
             fail_stop: policy.on_unproven(),
             drain_limit: policy.drain_limit(),
+            checks: Vec::new(),
         }
+    }
+
+    /// From the next publication on it is asked before each replay, after those that are.
+    pub(crate) fn push_check(&mut self, check: Arc<Check>) {
+        self.checks.push(check);
     }
 
     /// Adds a segment. The stricter of the policies holds for all.
@@ -221,8 +229,7 @@ impl Captured {
             Part::Seam(seam) => Step::Seam(seam.clone()),
         });
         let Some(Step::Launch(first)) = steps.next() else { unreachable!("what was captured begins with a segment") };
-        let rest: Vec<Step> = steps.collect();
-        Program { first, rest: (!rest.is_empty()).then(|| Arc::new(Rest(rest))) }
+        Program::new(first, self.checks.clone(), steps.collect())
     }
 
     /// Drains, destroys, releases; put off while a sibling captures.

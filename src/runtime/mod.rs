@@ -43,7 +43,7 @@ pub use measure::Measurement;
 pub(crate) use order::Order;
 pub(crate) use order::turns;
 pub use policy::{CapturePolicy, FailStop, MemoryNodes, UpdatePolicy};
-pub(crate) use program::{Program, Rest, Seam, Step};
+pub(crate) use program::{Check, Program, Seam, Step};
 pub use replayer::{Follower, Replayer};
 pub(crate) use replayer::{Loose, Publication};
 pub(crate) use retained::Retained;

@@ -172,3 +172,4 @@ impl sealed::BeginsCapture for Idle {
 }
 
 static_assertions::assert_impl_all!(Stream<Idle>: Send);
+static_assertions::assert_impl_all!(Rejected<Stream<Idle>>: Send, Sync);

@@ -337,3 +337,4 @@ impl Stream<Published> {
 }
 
 static_assertions::assert_impl_all!(Stream<Published>: Send);
+static_assertions::assert_impl_all!(Rejected<Stream<Published>>: Send, Sync);
