@@ -9,7 +9,7 @@ use loom::thread;
 
 use crate::error::{Call, DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::gate::{Kind, Room};
-use crate::runtime::{Current, Order, Token};
+use crate::runtime::{Current, Order, Token, turns};
 use crate::sync::Arc;
 
 const CAUSE: DriverError = DriverError::new(Call("cuStreamSynchronize"), DriverCode::NOT_READY, None);
@@ -260,5 +260,99 @@ fn a_thread_with_a_capture_may_bring_another_past_a_waiting_synchroniser() {
         assert!(matches!(Room::enter(&room, Kind::Synchroniser), Err(Misuse::GateHeld)));
         drop((first, second));
         synchroniser.join().unwrap();
+    });
+}
+
+/// What a replay of a pair does: both lanes are there before anything is launched on either.
+fn replay_pair(pair: &[Arc<Bench>; 2], tokens: [Token; 2], mut launched: impl FnMut(usize)) -> Result<(), Error> {
+    let mut turns = turns(pair.each_ref().map(|bench| &bench.order), &[0, 1], |rank, slots| {
+        slots.admit(tokens[rank])?;
+        Ok(())
+    })?;
+    for (rank, turn) in turns.iter_mut().enumerate() {
+        let live = turn.slots.admit(tokens[rank]).expect("looked at under the same lock");
+        live.replays += 1;
+        pair[rank].launched.fetch_add(1, Ordering::Relaxed);
+        launched(rank);
+    }
+    Ok(())
+}
+
+fn launched(pair: &[Arc<Bench>; 2]) -> [u64; 2] {
+    pair.each_ref().map(|bench| bench.launched.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_pair_is_replayed_on_both_lanes_before_a_reset_or_on_neither() {
+    loom::model(|| {
+        let pair = [Bench::new(), Bench::new()];
+        let tokens = [pair[0].publish(1), pair[1].publish(1)];
+        let other = pair.clone();
+        let replayer = thread::spawn(move || u64::from(replay_pair(&other, tokens, |_| ()).is_ok()));
+        // One lane after the other, as a reset does.
+        pair[0].retire(tokens[0]);
+        pair[1].retire(tokens[1]);
+        let at_reset = launched(&pair);
+        assert_eq!(at_reset[0], at_reset[1], "both or neither");
+        assert_eq!(replayer.join().unwrap(), at_reset[0]);
+        assert_eq!(launched(&pair), at_reset, "nothing is launched after the reset has returned");
+    });
+}
+
+#[test]
+fn two_pairs_on_the_same_lanes_are_launched_in_one_order() {
+    loom::model(|| {
+        let pair = [Bench::new(), Bench::new()];
+        let tokens = |program| [pair[0].publish(program), pair[1].publish(program)];
+        let (first, second) = (tokens(1), tokens(2));
+        // No model looks at these: they only tell what happened.
+        let logs = Arc::new([const { parking_lot::Mutex::new(Vec::new()) }; 2]);
+        let replay = |pair: &[Arc<Bench>; 2], logs: &[parking_lot::Mutex<Vec<u64>>; 2], tokens: [Token; 2]| {
+            replay_pair(pair, tokens, |rank| logs[rank].lock().push(tokens[rank].generation())).unwrap();
+        };
+        let (other, others_logs) = (pair.clone(), logs.clone());
+        let thread = thread::spawn(move || replay(&other, &others_logs, second));
+        replay(&pair, &logs, first);
+        thread.join().unwrap();
+        let [left, right] = logs.each_ref().map(|log| log.lock().clone());
+        assert_eq!((left.len(), &left), (2, &right), "the same order on both lanes");
+    });
+}
+
+#[test]
+fn a_pair_that_waits_for_one_lane_keeps_nobody_from_the_other() {
+    loom::model(|| {
+        let pair = [Bench::new(), Bench::new()];
+        let tokens = [pair[0].publish(1), pair[1].publish(1)];
+        let other = pair.clone();
+        let seam = thread::spawn(move || {
+            // Has the second lane to itself, and puts work on the first.
+            let exclusive = other[1].order.hold_exclusively(other[1].order.turn().unwrap());
+            drop(other[0].order.turn().unwrap());
+            drop(exclusive);
+        });
+        replay_pair(&pair, tokens, |_| ()).unwrap();
+        seam.join().unwrap();
+        assert_eq!(launched(&pair), [1, 1]);
+    });
+}
+
+#[test]
+fn a_pair_that_begins_to_capture_lets_no_half_of_a_replay_through() {
+    loom::model(|| {
+        let pair = [Bench::new(), Bench::new()];
+        let tokens = [pair[0].publish(1), pair[1].publish(1)];
+        let other = pair.clone();
+        let replayer = thread::spawn(move || match replay_pair(&other, tokens, |_| ()) {
+            Ok(()) => {}
+            Err(error) => assert!(is_open(&error), "{error}"),
+        });
+        pair.iter().for_each(|bench| bench.order.begin_capture().unwrap());
+        let before = launched(&pair);
+        assert_eq!(before[0], before[1], "both or neither");
+        thread::yield_now();
+        assert_eq!(launched(&pair), before, "launched into a capture");
+        pair.iter().for_each(|bench| drop(bench.order.end_capture()));
+        replayer.join().unwrap();
     });
 }

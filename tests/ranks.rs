@@ -475,6 +475,41 @@ fn two_pairs_that_share_streams_never_interleave() {
     });
 }
 
+#[test]
+fn workers_submit_for_their_ranks_and_end_with_the_last_handle() {
+    on_devices(4, |rigs| {
+        let mut ranks = ranks::<4>(rigs);
+        let counters = ranks.counters().unwrap();
+        let mut published = ranks.capture(ThreadLocal, |work| count(work, &counters)).unwrap().publish().unwrap();
+        let replayer = published.replayer().on_threads().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let replayer = replayer.clone();
+                scope.spawn(move || {
+                    for turn in 0..40 {
+                        if turn == 20 {
+                            // Long enough that the workers park.
+                            std::thread::sleep(Duration::from_millis(5));
+                        }
+                        replayer.replay().unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(published.read_counters(&counters).unwrap(), [120; 4]);
+        if let Some(sim) = rigs[0].sim("a launch that is refused") {
+            let _ = sim.inject(Fault::on("cuGraphLaunch").code(2));
+            let error = replayer.replay().unwrap_err();
+            let Error::PartialSubmission(partial) = &error else { panic!("{error}") };
+            assert_eq!((partial.submitted, partial.rank), (3, 0), "the others are not asked to wait");
+            assert_eq!(published.read_counters(&counters).unwrap(), [120, 121, 121, 121]);
+            replayer.replay().unwrap();
+        }
+        drop(replayer);
+        drop(published.reset().unwrap());
+    });
+}
+
 /// Two pairs on different streams of the same devices, with one order.
 #[test]
 fn pairs_with_one_order_replay_from_many_threads() {

@@ -56,6 +56,20 @@ mod ownership_record_a_borrowed_slice;
 mod ownership_retain_a_borrow;
 #[path = "../ui-tests/pass/ownership/use_after_publish.rs"]
 mod ownership_use_after_publish;
+#[path = "../ui-tests/pass/ranks/capture_in_global_mode.rs"]
+mod ranks_capture_in_global_mode;
+#[path = "../ui-tests/pass/ranks/end_on_another_thread.rs"]
+mod ranks_end_on_another_thread;
+#[path = "../ui-tests/pass/ranks/end_one_rank.rs"]
+mod ranks_end_one_rank;
+#[path = "../ui-tests/pass/ranks/keep_a_rank.rs"]
+mod ranks_keep_a_rank;
+#[path = "../ui-tests/pass/ranks/pair_a_published_stream.rs"]
+mod ranks_pair_a_published_stream;
+#[path = "../ui-tests/pass/ranks/publish_while_capturing.rs"]
+mod ranks_publish_while_capturing;
+#[path = "../ui-tests/pass/ranks/replay_one_rank.rs"]
+mod ranks_replay_one_rank;
 #[path = "../ui-tests/pass/sealed/build_a_state_by_hand.rs"]
 mod sealed_build_a_state_by_hand;
 #[path = "../ui-tests/pass/sealed/capture_in_no_mode.rs"]

@@ -2,17 +2,14 @@
 
 use dacapo::{Arguments, Buffer, Device, Enqueue, Error, Kernel, LaunchConfig, Pinned, Resting, State, Stream};
 
+#[path = "weights.rs"]
+pub(crate) mod weights;
+
+pub(crate) use weights::CONTEXT;
+use weights::{HEAD_DIM, HEADS, HIDDEN, LayerWeights, VOCABULARY, WIDTH, Weights, rotary_table};
+
 const PTX: &str = include_str!("../../kernels/decode.ptx");
 
-/// Tokens are bytes.
-const VOCABULARY: usize = 256;
-const LAYERS: usize = 4;
-const WIDTH: usize = 128;
-const HEADS: usize = 4;
-const HEAD_DIM: usize = WIDTH / HEADS;
-const HIDDEN: usize = 344;
-/// Positions that the key and value caches hold.
-pub(crate) const CONTEXT: usize = 256;
 const EPSILON: f32 = 1e-5;
 /// The threads of a block; what the reducing kernels want.
 const BLOCK: u32 = 128;
@@ -30,6 +27,24 @@ struct Layer {
     down: Buffer<f32>,
     key_cache: Buffer<f32>,
     value_cache: Buffer<f32>,
+}
+
+impl Layer {
+    fn new<S: State + Resting>(stream: &mut Stream<S>, weights: &LayerWeights) -> Result<Self, Error> {
+        Ok(Self {
+            attention_norm: stream.buffer_from(&[1.0; WIDTH])?,
+            query: stream.buffer_from(&weights.query)?,
+            key: stream.buffer_from(&weights.key)?,
+            value: stream.buffer_from(&weights.value)?,
+            output: stream.buffer_from(&weights.output)?,
+            mlp_norm: stream.buffer_from(&[1.0; WIDTH])?,
+            gate: stream.buffer_from(&weights.gate)?,
+            up: stream.buffer_from(&weights.up)?,
+            down: stream.buffer_from(&weights.down)?,
+            key_cache: stream.alloc(HEADS * CONTEXT * HEAD_DIM)?,
+            value_cache: stream.alloc(HEADS * CONTEXT * HEAD_DIM)?,
+        })
+    }
 }
 
 /// What a step computes between its input and its output.
@@ -88,16 +103,13 @@ impl Model {
             argmax: module.kernel("argmax")?,
             count_step: module.kernel("count_step")?,
         };
-        let mut weights = Weights { stream, state: seed };
-        let embedding = weights.matrix(VOCABULARY, WIDTH)?;
-        let layers = (0..LAYERS).map(|_| weights.layer()).collect::<Result<_, _>>()?;
-        let final_norm = weights.ones(WIDTH)?;
+        let weights = Weights::from_seed(seed);
         Ok(Self {
             kernels,
-            embedding,
+            embedding: stream.buffer_from(&weights.embedding)?,
             cos_sin: stream.buffer_from(&rotary_table())?,
-            layers,
-            final_norm,
+            layers: weights.layers.iter().map(|layer| Layer::new(stream, layer)).collect::<Result<_, _>>()?,
+            final_norm: stream.buffer_from(&[1.0; WIDTH])?,
             activations: Activations {
                 x: stream.alloc(WIDTH)?,
                 normed: stream.alloc(WIDTH)?,
@@ -193,6 +205,7 @@ impl Model {
     }
 
     /// How often the device has run the step, as counted there.
+    #[allow(dead_code, reason = "not every example that has the model asks")]
     pub(crate) fn steps<S: State + Resting>(&self, stream: &mut Stream<S>) -> Result<u64, Error> {
         Ok(stream.read(&self.steps)?[0])
     }
@@ -221,57 +234,4 @@ fn blocks(elements: usize) -> LaunchConfig {
 /// A size as the kernels take it; all of them are small.
 fn size(size: usize) -> u32 {
     u32::try_from(size).expect("the model's sizes fit in 32 bits")
-}
-
-/// Cosine and sine of each pair's angle at each position, as `rope_and_store` wants them.
-fn rotary_table() -> Vec<f32> {
-    let half = HEAD_DIM / 2;
-    let angle = |position: usize, pair: usize| position as f64 * 10_000f64.powf(-(pair as f64) / half as f64);
-    let pairs = (0..CONTEXT).flat_map(|position| (0..half).map(move |pair| (position, pair)));
-    pairs.map(|(position, pair)| angle(position, pair)).flat_map(|a| [a.cos() as f32, a.sin() as f32]).collect()
-}
-
-/// Makes weights from a seed, and puts them on the device.
-struct Weights<'a, S: State> {
-    stream: &'a mut Stream<S>,
-    state: u64,
-}
-
-impl<S: State + Resting> Weights<'_, S> {
-    fn layer(&mut self) -> Result<Layer, Error> {
-        Ok(Layer {
-            attention_norm: self.ones(WIDTH)?,
-            query: self.matrix(WIDTH, WIDTH)?,
-            key: self.matrix(WIDTH, WIDTH)?,
-            value: self.matrix(WIDTH, WIDTH)?,
-            output: self.matrix(WIDTH, WIDTH)?,
-            mlp_norm: self.ones(WIDTH)?,
-            gate: self.matrix(HIDDEN, WIDTH)?,
-            up: self.matrix(HIDDEN, WIDTH)?,
-            down: self.matrix(WIDTH, HIDDEN)?,
-            key_cache: self.stream.alloc(HEADS * CONTEXT * HEAD_DIM)?,
-            value_cache: self.stream.alloc(HEADS * CONTEXT * HEAD_DIM)?,
-        })
-    }
-
-    /// Uniform, with a spread that keeps a product as large as its input.
-    fn matrix(&mut self, rows: usize, columns: usize) -> Result<Buffer<f32>, Error> {
-        let spread = (3.0 / columns as f64).sqrt() as f32;
-        let values: Vec<f32> = (0..rows * columns).map(|_| spread * self.uniform()).collect();
-        self.stream.buffer_from(&values)
-    }
-
-    fn ones(&mut self, len: usize) -> Result<Buffer<f32>, Error> {
-        self.stream.buffer_from(&vec![1.0; len])
-    }
-
-    /// In -1 ..= 1: the upper bits of a SplitMix64 sequence, exact in an `f32`.
-    fn uniform(&mut self) -> f32 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        (z >> 41) as f32 / (1u32 << 22) as f32 - 1.0
-    }
 }

@@ -28,6 +28,7 @@ mod seam;
 mod state;
 mod submit;
 mod threads;
+mod workers;
 
 use std::fmt;
 

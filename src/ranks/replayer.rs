@@ -1,8 +1,10 @@
 //! Replaying all ranks from any thread.
 
 use std::fmt;
+use std::io;
 
 use super::submit::{Plan, Refused, Step, launch};
+use super::workers::Workers;
 use crate::driver::ExecutableHandle;
 use crate::error::{Error, Misuse, PartialReplay};
 use crate::runtime::{Eager, LaneExclusive, LaneTurn, Loose, Replayer, Token, turns};
@@ -38,11 +40,13 @@ use crate::sync::Arc;
 pub struct RankReplayer<const N: usize> {
     ranks: Arc<[Replayer; N]>,
     plan: Arc<Plan<N>>,
+    /// Launch for their ranks, if there are any.
+    workers: Option<Arc<Workers<N>>>,
 }
 
 impl<const N: usize> RankReplayer<N> {
     pub(super) fn new(ranks: [Replayer; N], plan: Plan<N>) -> Self {
-        Self { ranks: Arc::new(ranks), plan: Arc::new(plan) }
+        Self { ranks: Arc::new(ranks), plan: Arc::new(plan), workers: None }
     }
 
     /// Launches the graphs of all ranks, after everything enqueued on their streams so far. Returns once all are enqueued; waits for
@@ -65,7 +69,7 @@ impl<const N: usize> RankReplayer<N> {
         let mut turns = self.turns()?;
         let firsts = self.executables(&mut turns, 0)?;
         let order = self.plan.order.as_ref().map(|order| order.enter());
-        if let Err(refused) = launch(&self.ranks, firsts) {
+        if let Err(refused) = self.launch(firsts) {
             return Err(self.plan.recover_in(turns, refused));
         }
         if self.plan.steps.is_empty() {
@@ -74,6 +78,48 @@ impl<const N: usize> RankReplayer<N> {
         }
         drop(order);
         self.replay_rest(turns)
+    }
+
+    /// The same replayer with a thread for each rank but the first, parked until it is needed, that submits for its rank: the launches
+    /// happen side by side, and the ranks start closer together. Measured on two H200s, two launches take 3.7 µs from one thread and
+    /// 2.4 µs from two. A worker spins for some tens of microseconds after each replay before it parks, and waking it up takes longer
+    /// than the launch itself; so it is for a loop that replays in quick succession and has cores to spare.
+    ///
+    /// Its clones share the threads, which end with the last of them.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Pair, ThreadLocal};
+    ///
+    /// let mut ranks = Pair::new([Device::open(0)?.stream()?, Device::open(1)?.stream()?])?;
+    /// let counters = ranks.counters()?;
+    /// let published = ranks.capture(ThreadLocal, |[a, b]| {
+    ///     a.count(&counters[0])?;
+    ///     b.count(&counters[1])
+    /// })?.publish()?;
+    /// let replayer = published.replayer().on_threads().expect("threads");
+    /// for _ in 0..3 {
+    ///     replayer.replay()?;
+    /// }
+    /// assert_eq!(published.reset()?.read_counters(&counters)?, [3, 3]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    pub fn on_threads(&self) -> io::Result<Self> {
+        let workers = Some(Arc::new(Workers::start(&self.ranks)?));
+        Ok(Self { workers, ..self.clone() })
+    }
+
+    /// Launches an executable on each rank. For who has a turn on every lane.
+    #[inline]
+    fn launch(&self, executables: [ExecutableHandle; N]) -> Result<(), Refused> {
+        match &self.workers {
+            None => launch(&self.ranks, executables),
+            Some(workers) => workers.launch(&self.ranks, executables),
+        }
     }
 
     /// Every lane, with what this replayer names published on it, and the engine's own checks passed, if there are any. They are asked
@@ -133,7 +179,7 @@ impl<const N: usize> RankReplayer<N> {
             let Step::Launch(segment) = step else { continue };
             let executables = self.executables(&mut turns, *segment)?;
             let _order = self.plan.order.as_ref().map(|order| order.enter());
-            if let Err(refused) = launch(&self.ranks, executables) {
+            if let Err(refused) = self.launch(executables) {
                 return Err(PartialReplay::after(done, of, self.plan.recover_in(turns, refused)));
             }
         }
@@ -146,7 +192,7 @@ impl<const N: usize> RankReplayer<N> {
         let mut turns = held.each_ref().map(LaneExclusive::turn);
         let executables = self.executables(&mut turns, segment)?;
         let _order = self.plan.order.as_ref().map(|order| order.enter());
-        let launched = launch(&self.ranks, executables);
+        let launched = self.launch(executables);
         drop(turns);
         launched.map_err(|refused: Refused| {
             if refused.is_partial() { self.plan.recover(held, refused) } else { self.plan.refused_by_all(refused) }
@@ -195,7 +241,7 @@ impl<const N: usize> RankReplayer<N> {
             return Err(Misuse::HasSeams.into());
         }
         let _order = self.plan.order.as_ref().map(|order| order.enter());
-        launch(&self.ranks, executables).map_err(|refused| self.plan.recover_in(turns, refused))
+        self.launch(executables).map_err(|refused| self.plan.recover_in(turns, refused))
     }
 
     /// Enqueues what `body` does on the ranks and then replays, with nobody else's work in between on any of them: two threads that

@@ -31,9 +31,9 @@ pub(super) struct Plan<const N: usize> {
 
 /// A submission that some ranks took, and then one refused.
 pub(super) struct Refused {
-    submitted: usize,
-    rank: usize,
-    source: Error,
+    pub(super) submitted: usize,
+    pub(super) rank: usize,
+    pub(super) source: Error,
 }
 
 impl<const N: usize> Plan<N> {

@@ -1,0 +1,10 @@
+//! rule: the ranks of a pair are replayed together
+
+use dacapo::{Error, Pair, Published};
+
+fn replay_the_first(pair: Pair<Published>) -> Result<(), Error> {
+    let [first, _] = pair.into_streams();
+    first.replay()
+}
+
+fn main() {}
