@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gathers test binaries, examples and benches into a folder, stripped, with a script that runs them: for a machine that has a
-# GPU but no Rust. Usage: scripts/pack.sh DIR; there: DIR/run.sh [test|examples|bench|sanitizer]...
+# GPU but no Rust. Usage: scripts/pack.sh DIR; there: DIR/run.sh [test|examples|ranks|bench|sanitizer]...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:?usage: scripts/pack.sh DIR}
@@ -27,7 +27,9 @@ done
 executables 'kind == "example"' build --release --examples -p dacapo | while read -r name path; do
     cp "$path" "$out/files/$name"
 done
-cp "$out/files/decode_loop" "$out/files/tests/decode_loop.example"
+for example in decode_loop 07_two_gpus; do
+    cp "$out/files/$example" "$out/files/tests/$example.example"
+done
 executables 'kind == "bench"' bench --no-run -p dacapo | while read -r name path; do
     cp "$path" "$out/files/bench_$name"
 done

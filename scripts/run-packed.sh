@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what scripts/pack.sh has gathered, on the machine's own CUDA driver. Usage: run.sh [test|examples|bench|sanitizer]...
+# Runs what scripts/pack.sh has gathered, on the machine's own CUDA driver. Usage: run.sh [test|examples|ranks|bench|sanitizer]...
 # Prints every command's output, and the test runners' counts at the end. Fails if anything did.
 set -u
 packed=$(cd "$(dirname "$0")" && pwd)
@@ -35,6 +35,12 @@ stage_examples() {
     check 01_capture_and_replay "$here/01_capture_and_replay"
     check decode_loop "$here/decode_loop" --tokens 64
     check decode_loop-json "$here/decode_loop" --prompt "Da capo" --tokens 200 --json
+}
+
+# Needs two GPUs.
+stage_ranks() {
+    check 07_two_gpus "$here/07_two_gpus" --tokens 200
+    check 07_two_gpus-endurance "$here/07_two_gpus" --replays 10000000
 }
 
 stage_bench() {

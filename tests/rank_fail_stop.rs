@@ -46,10 +46,11 @@ fn child(case: &str) {
     let (path, rank) = case.split_at(case.len() - 1);
     let rank = rank.parse().unwrap();
     on_devices(2, |rigs| {
-        let published = hanging(rigs, rank);
+        let mut published = hanging(rigs, rank);
         match path {
             "reset" => drop(published.reset()),
             "drop" => drop(published),
+            "synchronize" => drop(published.synchronize()),
             "unwind" => {
                 let _published = published;
                 panic!("on the way out");
@@ -77,7 +78,7 @@ fn each_way_out_of_a_hanging_rank_ends_the_process() {
         eprintln!("skipped: needs 2 devices");
         return;
     }
-    for path in ["reset", "drop", "unwind"] {
+    for path in ["reset", "drop", "synchronize", "unwind"] {
         for rank in [0, 1] {
             let case = format!("{path}{rank}");
             let start = Instant::now();

@@ -349,6 +349,31 @@ fn an_update_that_one_rank_refuses_is_a_new_generation_of_all_or_of_none() {
     });
 }
 
+/// A driver error (no refusal) in the middle of an update, whatever it has done: both ranks are as they were, or nothing is replayed.
+#[test]
+fn an_update_that_breaks_off_on_one_rank_leaves_both_as_they_were() {
+    on_devices(2, |rigs| {
+        let Some(sim) = rigs[1].sim("injected faults") else { return };
+        let mut ranks = ranks::<2>(rigs);
+        let a = buffers(&mut ranks, 1);
+        let mut published = ranks.capture(ThreadLocal, |work| fill(work, &a, 1)).unwrap().publish().unwrap();
+        for is_late in [false, true] {
+            let fault = Fault::on("cuGraphExecUpdate").code(999);
+            let _ = sim.inject(if is_late { fault.after() } else { fault });
+            let (back, error) = published.update(ThreadLocal, |work| fill(work, &a, 2)).unwrap_err().into_parts();
+            assert_eq!(error.to_string(), "rank 1: cuGraphExecUpdate: CUDA_ERROR_UNKNOWN (999)");
+            published = back;
+            published.replay().unwrap();
+            assert_eq!(read(&mut published, &a), [[1], [1]], "late: {is_late}");
+        }
+        let _ = sim.inject(Fault::on("cuGraphExecUpdate").every().code(999));
+        let (back, _) = published.update(ThreadLocal, |work| fill(work, &a, 3)).unwrap_err().into_parts();
+        sim.clear_faults();
+        assert!(matches!(back.replay(), Err(Error::Poisoned(_))), "the ranks differ");
+        drop(back.reset().expect("they can be drained"));
+    });
+}
+
 #[test]
 fn the_first_rank_submitted_and_the_second_refused() {
     on_devices(2, |rigs| {
@@ -438,6 +463,39 @@ fn a_captured_barrier_of_which_one_side_was_submitted_hits_the_deadline_and_pois
             drop(rig.sim("a reset of everything").unwrap().take_violations());
         }
         drop((flags, store, spin));
+        rigs.iter().for_each(|rig| rig.sim("a reset").unwrap().reset());
+    });
+}
+
+#[test]
+fn a_rank_that_hangs_is_waited_for_until_the_deadline_and_poisons_all() {
+    on_devices(2, |rigs| {
+        let Some(sim) = rigs[1].sim("a reset of everything") else { return };
+        let limit = Duration::from_millis(50);
+        let mut ranks = ranks::<2>(rigs);
+        let policy = ranks.policy().same_on_all(false).drain_deadline(Some(limit));
+        let (flags, spin) = (buffers(&mut ranks, 1), kernels::<2>(rigs, "spin_until"));
+        let captured = ranks.with_policy(policy).capture(ThreadLocal, |[a, b]| {
+            a.fill(&flags[0], 1)?;
+            // SAFETY: spin_until(flag), in one thread, on one word.
+            unsafe { b.launch(&spin[1], LaunchConfig::new(1, 1), (&flags[1],)) }
+        });
+        let mut published = captured.unwrap().publish().unwrap();
+        let sibling = published.sibling();
+        published.replay().unwrap();
+        let start = std::time::Instant::now();
+        let error = published.synchronize().unwrap_err();
+        assert!(start.elapsed() >= limit);
+        assert_eq!(
+            error.to_string(),
+            "completion is unproven on rank 1: cuStreamQuery: CUDA_ERROR_NOT_READY (600); \
+             captured storage of all ranks is kept, they refuse everything"
+        );
+        assert!(matches!(published.replay(), Err(Error::Poisoned(_))));
+        assert!(published.synchronize().unwrap_err().to_string().starts_with("rank 0: completion is unproven"));
+        assert!(sibling.begin(ThreadLocal).is_err(), "theirs are the same streams");
+        drop((published.reset(), flags, spin));
+        drop(sim.take_violations());
         rigs.iter().for_each(|rig| rig.sim("a reset").unwrap().reset());
     });
 }

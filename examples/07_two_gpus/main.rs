@@ -9,7 +9,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use dacapo::{Device, DeviceCounter, Enqueue, Idle, Pair, Published, RankReplayer, ThreadLocal, dump};
+use dacapo::{Device, DeviceCounter, Enqueue, Idle, Pair, Published, RankReplayer, ThreadLocal, Work, dump};
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -33,7 +33,7 @@ struct Options {
     #[arg(long, default_value_t = 8)]
     tokens: usize,
 
-    /// Then replay the step so many times more, and check the counts.
+    /// Then replay a small pair so many times, and check the counts.
     #[arg(long, default_value_t = 0)]
     replays: u64,
 
@@ -157,7 +157,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ranks = Pair::new([devices[0].stream()?, devices[1].stream()?])?.with_peer_access()?;
     let model = Split::new(&mut ranks.eager(), SEED)?;
     let counters = ranks.counters()?;
-    let mut steps = Steps::capture(&ranks, &model, &counters)?;
+    let steps = Steps::capture(&ranks, &model, &counters)?;
     println!("kernels of a step:        {} on each rank", steps.ordinary.census(0).count(dacapo::NodeKind::Kernel));
     if let Some(folder) = &options.dump {
         let files = dump(folder, &[("ordinary", &steps.ordinary), ("every_fourth", &steps.every_fourth)])?;
@@ -186,7 +186,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     if options.replays > 0 {
-        soak(&mut steps, &counters, expected, options.replays)?;
+        soak(&ranks, options.replays)?;
     }
     for (run, what) in [(&from_one, "pair from one thread"), (&from_many, "pair from two"), (&as_one, "one graph")] {
         if run.tokens != one.tokens {
@@ -257,23 +257,37 @@ fn finished(model: &Split) -> Result<(u8, u64), dacapo::Error> {
     Ok((first, model.skew()?))
 }
 
-/// Replays one variant again and again, as a test of endurance.
-fn soak(steps: &mut Steps, counters: &[DeviceCounter; 2], before: u64, replays: u64) -> Result<(), Box<dyn Error>> {
-    let replayer = steps.every_fourth.replayer();
-    let start = Instant::now();
+/// Replays a small pair again and again, as a test of endurance: nothing is lost, and memory does not grow.
+fn soak(ranks: &Pair<Idle>, replays: u64) -> Result<(), Box<dyn Error>> {
+    let mut ranks = ranks.sibling();
+    let counters = ranks.counters()?;
+    let count = |[first, second]: &mut [Work<'_>; 2]| {
+        first.count(&counters[0])?;
+        second.count(&counters[1])
+    };
+    let mut published = ranks.capture(ThreadLocal, count)?.publish()?;
+    let replayer = published.replayer();
+    let (start, before) = (Instant::now(), resident_kib());
     for turn in 0..replays {
         replayer.replay()?;
         if turn % 256 == 255 {
-            steps.every_fourth.synchronize()?;
+            published.synchronize()?;
         }
     }
-    let counted = steps.every_fourth.read_counters(counters)?;
+    let counted = published.read_counters(&counters)?;
+    let (spent, after) = (start.elapsed().as_secs_f64(), resident_kib());
     println!(
-        "endurance:                {replays} replays in {:.1} s, counted {counted:?}",
-        start.elapsed().as_secs_f64()
+        "endurance:                {replays} replays in {spent:.1} s, counted {counted:?}; {before} KiB before, {after} KiB after"
     );
-    if counted != [before + replays; 2] {
-        return Err(format!("{replays} replays after {before}, the devices counted {counted:?}").into());
+    if counted != [replays; 2] || published.replays() != replays {
+        return Err(format!("{replays} replays, the devices counted {counted:?}").into());
     }
     Ok(())
+}
+
+/// Memory of this process, where the system tells.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }

@@ -4,7 +4,7 @@ use super::order::SubmissionOrder;
 use super::policy::RanksPolicy;
 use super::{RankResting, Ranks};
 use crate::error::{Error, RankFailures};
-use crate::runtime::{DeviceCounter, Eager};
+use crate::runtime::{DeviceCounter, Eager, Work, finish_together};
 
 impl<S: RankResting, const N: usize> Ranks<S, N> {
     /// Eager work on each rank: allocates, reads, writes, and has the operations of [`Enqueue`](crate::Enqueue).
@@ -28,12 +28,53 @@ impl<S: RankResting, const N: usize> Ranks<S, N> {
     /// is waited for, whatever became of the ones before it.
     ///
     /// # Errors
-    /// [`RankFailures`], with what [`Stream::synchronize`](crate::Stream::synchronize) returns for each rank. A device fault of one rank is
-    /// one of all.
+    /// [`RankFailures`], with what [`Stream::synchronize`](crate::Stream::synchronize) returns for each rank; a device fault of one rank is
+    /// one of all. [`Unproven`](crate::Unproven) if a rank is not done within the policy's deadline: the ranks are poisoned then, or by
+    /// default the process is aborted.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&mut self) -> Result<(), Error> {
+        self.group.check()?;
+        let policy = &self.group.policy;
+        finish_together(&self.group.lanes(), policy.drain_limit(), policy.on_unproven())?;
         let drained: Vec<_> = self.eager().into_iter().map(|mut rank| rank.synchronize()).collect();
         RankFailures::all(drained).map(drop).map_err(|error| self.group.heard(error))
+    }
+
+    /// Runs `body` so many times eagerly on all ranks and waits: what a step loads, compiles or allocates the first time is there before
+    /// it is captured. (Kernels that wait for another rank's have to be loaded by then: while one waits on a device, loading another there
+    /// may wait for it.)
+    ///
+    /// # Errors
+    /// `body`'s own; as [`synchronize`](Self::synchronize).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Pair, ThreadLocal, Work};
+    ///
+    /// let mut ranks = Pair::new([Device::open(0)?.stream()?, Device::open(1)?.stream()?])?;
+    /// let counters = ranks.counters()?;
+    /// let step = |[a, b]: &mut [Work<'_>; 2]| {
+    ///     a.count(&counters[0])?;
+    ///     b.count(&counters[1])
+    /// };
+    /// ranks.warm_up(2, step)?;
+    /// let mut captured = ranks.capture(ThreadLocal, step)?;
+    /// assert_eq!(captured.read_counters(&counters)?, [2, 2]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    pub fn warm_up(
+        &mut self,
+        times: usize,
+        mut body: impl FnMut(&mut [Work<'_>; N]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for _ in 0..times {
+            let mut eager = self.eager();
+            let sites = RankFailures::all(eager.iter_mut().map(Eager::site))?;
+            let work: Result<[_; N], _> = sites.into_iter().map(Work::new).collect::<Vec<_>>().try_into();
+            body(&mut work.unwrap_or_else(|_| unreachable!("one a rank")))?;
+        }
+        self.synchronize()
     }
 
     /// A counter on each rank, of zero; see [`DeviceCounter`].

@@ -53,5 +53,5 @@ pub(crate) use site::{Keep, Place, Site, Turns};
 pub(crate) use slots::Current;
 pub use slots::Token;
 pub use stats::Stats;
-pub(crate) use together::{Together, drain_together, keep_for_good, wait_together};
+pub(crate) use together::{Together, drain_together, finish_together, keep_for_good, wait_together};
 pub use work::Work;

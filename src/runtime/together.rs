@@ -16,7 +16,7 @@ use super::lane::Lane;
 use super::load::Deferred;
 use super::policy::FailStop;
 use super::retained::Retained;
-use crate::error::{DriverCode, DriverError, RankDrain, Unproven};
+use crate::error::{DriverCode, DriverError, Error, RankDrain, RankFailures, Unproven};
 use crate::sync::Arc;
 
 /// The graphs of several lanes.
@@ -109,22 +109,51 @@ pub(crate) fn drain_together(lanes: &[Arc<Lane>], limit: Option<Duration>) -> Re
     Err(Unproven::of(failures))
 }
 
+/// For so long a wait looks again and again, before it sleeps between looks: longer than a step takes, whose end is not to be
+/// noticed late.
+const SPIN: Duration = Duration::from_millis(5);
+
 /// Waits until every lane has nothing to do, all of them no longer than `limit`; those that have are asked no more. Returns what each
-/// said last. Sleeps between looks. For the same caller.
+/// said last. For the same caller.
 pub(crate) fn wait_together(lanes: &[Arc<Lane>], limit: Option<Duration>) -> Vec<Result<(), DriverError>> {
     let Some(limit) = limit else { return lanes.iter().map(|_| Ok(())).collect() };
     let start = Instant::now();
     let mut pause = Duration::from_micros(20);
     let mut said: Vec<_> = lanes.iter().map(|lane| lane.query()).collect();
-    let is_busy = |said: &Result<(), DriverError>| said.is_err_and(|error| error.code == DriverCode::NOT_READY);
     while said.iter().any(is_busy) && start.elapsed() < limit {
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(1));
+        if start.elapsed() > SPIN {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
         for (lane, said) in lanes.iter().zip(&mut said).filter(|(_, said)| is_busy(said)) {
             *said = lane.query();
         }
     }
     said
+}
+
+/// Whether that is the word of a lane that has something to do.
+fn is_busy(said: &Result<(), DriverError>) -> bool {
+    said.is_err_and(|error| error.code == DriverCode::NOT_READY)
+}
+
+/// Waits until every lane has nothing to do, in nobody's turn. What is left then is for the caller to drain, which takes no time.
+///
+/// # Errors
+/// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen) while a capture of ours is open on one of them; [`Unproven`], if one is not done
+/// within `limit`: then it is as [`keep_for_good`] says.
+pub(crate) fn finish_together(lanes: &[Arc<Lane>], limit: Option<Duration>, fail_stop: FailStop) -> Result<(), Error> {
+    let draining = RankFailures::all(lanes.iter().map(|lane| Ok(lane.order().drain()?)))?;
+    let said = wait_together(lanes, limit);
+    drop(draining);
+    let late = said.iter().enumerate().filter(|(_, said)| is_busy(said));
+    let late: Vec<_> = late.filter_map(|(rank, said)| Some(RankDrain { rank, cause: said.err()? })).collect();
+    if late.is_empty() {
+        return Ok(());
+    }
+    let unproven = Unproven::of(late);
+    keep_for_good(lanes, &unproven, fail_stop);
+    Err(unproven.into())
 }
 
 /// Poisons the lanes, or ends the process. What their work uses must not be let go afterwards.
