@@ -182,7 +182,9 @@ fn a_device_fault_of_one_rank_poisons_all() {
             let error = published.synchronize().unwrap_err();
             let cause = rigs[1].device.fault().expect("a trap loses the context");
             assert!(error.to_string().contains(&cause.to_string()), "{error}");
-            assert_eq!(rigs[0].device.fault(), Some(cause), "one rank's fault is all ranks'");
+            // A real driver fails the other context too, so its fault may have been heard there first.
+            let elsewhere = rigs[0].device.fault().expect("one rank's fault is all ranks'");
+            assert!(common::simulator().is_none() || elsewhere == cause, "{elsewhere}");
             assert!(matches!(published.replay(), Err(Error::Poisoned(_))));
             assert!(sibling.begin(ThreadLocal).is_err());
             let (idle, error) = published.reset().unwrap_err().into_parts();
