@@ -5,7 +5,7 @@ use super::replayer::RankReplayer;
 use super::state::sealed;
 use super::submit::Plan;
 use super::{Group, RankMode, Ranks};
-use crate::error::{Error, Misuse, RankFailures, Rejected, UpdateRefused};
+use crate::error::{Call, DriverCode, DriverError, Error, Misuse, RankFailures, Rejected, UpdateRefused};
 use crate::runtime::{Eager, Fresh, Publication, Segment, Together, UpdatePolicy, Work};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Capturing, Idle, Instantiated, Published};
@@ -132,10 +132,13 @@ fn exchange_all<const N: usize>(segments: &mut [Segment; N], fresh: [Fresh; N]) 
 
 /// Ranks that would launch different things launch nothing any more.
 fn differing<const N: usize>(group: &Group<N>, rank: usize, error: Error) -> Error {
-    if let Error::Driver(cause) = error {
-        for core in &group.cores {
-            core.lane.poison(cause);
-        }
+    let cause = match error {
+        Error::Driver(cause) => cause,
+        // A refusal, which has no code of its own.
+        _ => DriverError::new(Call("cuGraphExecUpdate"), DriverCode::GRAPH_EXEC_UPDATE_FAILURE, None),
+    };
+    for core in &group.cores {
+        core.lane.poison(cause);
     }
     RankFailures::at(rank, error)
 }
