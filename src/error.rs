@@ -182,6 +182,20 @@ impl<T> From<Rejected<T>> for Error {
 ///
 /// A plain `?` in a function that returns [`Error`], or a boxed error, keeps the error and drops the stream, or keeps it in the box;
 /// [`into_parts`](Self::into_parts) keeps both.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, Misuse, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let (short, long) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(2)?);
+/// let rejected = stream.capture(ThreadLocal, |c| c.copy(&short, &long)).unwrap_err();
+/// let (stream, error) = rejected.into_parts();
+/// assert!(matches!(error, Error::Misuse(Misuse::LengthMismatch { source_len: 1, destination_len: 2 })));
+/// let captured = stream.capture(ThreadLocal, |c| c.fill(&long, 1))?; // the stream is idle, as it was
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[must_use = "dropping this drops the stream with it"]
 pub struct Rejected<T>(
     /// The stream in a lock that is never taken: so this can be shared between threads, as the error types of many programs ask,
@@ -581,6 +595,23 @@ impl UpdateReason {
 }
 
 /// A replay of several steps that has stopped: what came before the failed step has been launched, the rest has not.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let captured = stream
+///     .capture(ThreadLocal, |c| c.fill(&buffer, 1))?
+///     .seam(|_| Err(Error::from_body("no page left in the cache")));
+/// match captured.publish()?.replay() {
+///     Err(Error::PartialReplay(partial)) => assert_eq!((partial.done, partial.of), (1, 2)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("the replay stopped after {done} of {of} steps: {source}")]
 #[non_exhaustive]

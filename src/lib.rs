@@ -16,7 +16,7 @@
 //! What is enqueued on a capturing stream is recorded; on any other it runs ([`Enqueue`]). A published graph is replayed from
 //! any thread ([`Replayer`]). What a graph names is kept alive until it is destroyed and its work has finished.
 //!
-//! ```
+//! ```standalone_crate
 //! # dacapo_sim::install().unwrap();
 //! use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
 //!

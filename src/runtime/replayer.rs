@@ -168,6 +168,21 @@ impl Replayer {
     ///
     /// # Errors
     /// As [`replay`](Self::replay); [`Misuse::NoSuchSegment`], [`Misuse::HasSeams`].
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| c.fill(&a, 1))?.capture_segment(ThreadLocal, |c| c.fill(&b, 1))?;
+    /// let mut published = captured.publish()?;
+    /// published.replayer().replay_segment(1)?;
+    /// assert_eq!((published.read(&a)?, published.read(&b)?), (vec![0], vec![1]));
+    /// assert!(published.replay_segment(2).is_err());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuGraphLaunch")]
     pub fn replay_segment(&self, index: usize) -> Result<(), Error> {
         let mut turn = self.turn()?;
@@ -210,6 +225,23 @@ impl Replayer {
     ///
     /// # Errors
     /// `before`'s own, and then nothing is launched; as [`replay`](Self::replay); or `after`'s own.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Output, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let input = stream.alloc::<u32>(1)?;
+    /// let output = Output::<u32>::new(&mut stream.eager(), 1, 2)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.copy(&input, output.buffer()))?.publish()?;
+    /// let replayer = published.replayer();
+    /// let answers = [7, 8].map(|token| replayer.replay_around(|eager| eager.fill(&input, token), |eager| output.read(eager)));
+    /// for (answer, token) in answers.into_iter().zip([7, 8]) {
+    ///     assert_eq!(answer?.wait()?, [token]); // its own, though both were on their way
+    /// }
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn replay_around<R>(
         &self,
         before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
@@ -235,6 +267,22 @@ impl Replayer {
     ///
     /// # Errors
     /// As [`replay`](Self::replay), and if the event cannot be had; then nothing was launched.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::time::Duration;
+    /// use dacapo::{Device, Enqueue, ThreadLocal, Waiting};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 7))?.publish()?;
+    /// let completion = published.replayer().replay_tracked(Waiting::Sleep)?;
+    /// while !completion.wait_for(Duration::from_millis(100))? {
+    ///     println!("still running");
+    /// }
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuEventRecord")]
     pub fn replay_tracked(&self, waiting: Waiting) -> Result<Completion, Error> {
         let completion = Completion::unrecorded(&self.lane, waiting)?;
@@ -284,6 +332,21 @@ impl Replayer {
     }
 
     /// Whether the generation is still published. Another thread may reset it right after. Waits for nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 7))?.publish()?;
+    /// let replayer = published.replayer();
+    /// assert!(replayer.is_current());
+    /// drop(published.reset()?);
+    /// assert!(!replayer.is_current());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.current.get(self.token) == Some(self.token)
@@ -324,6 +387,24 @@ impl Drop for Loose<'_> {
 ///
 /// Where a [`Replayer`] names one generation and is stale once that is replaced, a follower goes on with the next. Each replay
 /// runs whole, on one generation, whose token it returns. After a reset it is [`Stale`](crate::Stale) too.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+///
+/// let device = Device::open(0)?;
+/// let mut stream = device.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let mut published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+/// let (replayer, follower) = (published.replayer(), published.follower());
+/// let other = device.stream()?.capture(ThreadLocal, |c| c.fill(&buffer, 2))?;
+/// let _idle = published.swap(other)?;
+/// assert!(matches!(replayer.replay(), Err(Error::Stale(_))));
+/// assert_eq!(follower.replay()?, published.token());
+/// assert_eq!(published.read(&buffer)?, [2]);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Follower(Replayer);
 

@@ -53,6 +53,22 @@ impl<S: State> Stream<S> {
     ///
     /// # Errors
     /// Still `Instantiated`, with what [`begin`](Self::begin) returns.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let first = stream.capture(ThreadLocal, |c| c.fill(&a, 7))?;
+    /// let first = first.begin_segment(ThreadLocal)?.abort(); // what was there is there still
+    /// let mut capturing = first.begin_segment(ThreadLocal)?;
+    /// capturing.copy(&a, &b)?;
+    /// let captured = capturing.end()?;
+    /// assert_eq!(captured.segments().len(), 2);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_segment<M: Mode>(
         self,
@@ -186,6 +202,28 @@ impl Stream<Instantiated> {
     /// with [`PartialReplay`](crate::PartialReplay). If it panics the panic goes to who replays, and the next replay calls it anew.
     ///
     /// It is dropped when the graph is reset.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use std::sync::Arc;
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let logits = stream.alloc::<u32>(2)?;
+    /// let (seen, largest) = (logits.clone(), Arc::new(AtomicU32::new(0)));
+    /// let told = largest.clone();
+    /// let captured = stream.capture(ThreadLocal, |c| c.fill(&logits, 5))?.seam(move |eager| {
+    ///     let values = eager.read(&seen)?; // waits for the segment before
+    ///     told.store(values.into_iter().max().unwrap_or(0), Ordering::Relaxed);
+    ///     Ok(())
+    /// });
+    /// assert!(!captured.is_single_segment());
+    /// captured.publish()?.replay()?;
+    /// assert_eq!(largest.load(Ordering::Relaxed), 5);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn seam(mut self, body: impl FnMut(&mut Eager<'_>) -> Result<(), Error> + Send + 'static) -> Self {
         self.data.push_seam(Seam::new(body));
         self
