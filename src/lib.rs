@@ -53,6 +53,7 @@ mod driver;
 mod error;
 mod gate;
 mod graph;
+mod graph_memory;
 mod kernel;
 pub mod manual;
 #[cfg(all(loom, test))]
@@ -82,6 +83,7 @@ pub use graph::Svg;
 pub use graph::{
     Census, Dot, Edge, InspectedPart, InspectedSegment, Inspection, Manifest, NodeCounts, RetainedMemory, Table,
 };
+pub use graph_memory::GraphMemory;
 pub use kernel::{Argument, Arguments, Kernel, LaunchAttributes, LaunchConfig, Module};
 pub use node::{KernelLaunch, Node};
 pub use node_kind::NodeKind;

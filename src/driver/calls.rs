@@ -56,6 +56,8 @@ driver_calls! {
     device_get_count: c"cuDeviceGetCount" (*mut c_int);
     device_get_name: c"cuDeviceGetName" (*mut c_char, c_int, c_int);
     device_get_attribute: c"cuDeviceGetAttribute" (*mut c_int, c_uint, c_int);
+    device_graph_mem_trim: c"cuDeviceGraphMemTrim" (c_int);
+    device_get_graph_mem_attribute: c"cuDeviceGetGraphMemAttribute" (c_int, c_uint, *mut u64);
     primary_ctx_retain: c"cuDevicePrimaryCtxRetain" (*mut CUcontext, c_int);
     primary_ctx_release: c"cuDevicePrimaryCtxRelease_v2" (c_int);
     ctx_push_current: c"cuCtxPushCurrent_v2" (CUcontext);

@@ -13,6 +13,7 @@ use super::retained::Retained;
 use crate::driver::{DriverDot, ExecutableHandle};
 use crate::error::{DriverError, Error, Misuse, Poisoned, UpdateRefused};
 use crate::graph::{Census, Executable, Graph, InspectedPart, InspectedSegment, Inspection};
+use crate::node_kind::NodeKind;
 use crate::sync::Arc;
 
 /// A graph that the policy has taken, and what its nodes use. Dropped in the order of the fields.
@@ -178,6 +179,11 @@ impl Captured {
     /// What all segments hold together.
     pub(crate) fn census(&self) -> Census {
         self.segments().map(Segment::census).sum()
+    }
+
+    /// Whether a replay allocates memory.
+    pub(crate) fn allocates(&self) -> bool {
+        self.segments().any(|segment| segment.census().count(NodeKind::MemAlloc) > 0)
     }
 
     /// What there is to be shown.
