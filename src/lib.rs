@@ -55,6 +55,7 @@ mod gate;
 mod graph;
 mod graph_memory;
 mod kernel;
+mod kernel_at;
 pub mod manual;
 #[cfg(all(loom, test))]
 mod models;
@@ -85,6 +86,7 @@ pub use graph::{
 };
 pub use graph_memory::GraphMemory;
 pub use kernel::{Argument, Arguments, Kernel, LaunchAttributes, LaunchConfig, Module};
+pub use kernel_at::{KernelAt, KernelMismatch};
 pub use node::{KernelLaunch, Node};
 pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};

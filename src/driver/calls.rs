@@ -107,6 +107,12 @@ driver_calls! {
     graph_exec_update: c"cuGraphExecUpdate_v2" (CUgraphExec, CUgraph, *mut ExecUpdateResultInfo);
     graph_kernel_node_get_params: c"cuGraphKernelNodeGetParams_v2" (CUgraphNode, *mut KernelNodeParams);
     graph_kernel_node_get_attribute: c"cuGraphKernelNodeGetAttribute" (CUgraphNode, c_uint, *mut KernelNodeAttribute);
+    graph_kernel_node_set_params: c"cuGraphKernelNodeSetParams_v2" (CUgraphNode, *const KernelNodeParams);
+    graph_exec_kernel_node_set_params: c"cuGraphExecKernelNodeSetParams_v2" (
+        CUgraphExec, CUgraphNode, *const KernelNodeParams
+    );
+    graph_clone: c"cuGraphClone" (*mut CUgraph, CUgraph);
+    graph_node_find_in_clone: c"cuGraphNodeFindInClone" (*mut CUgraphNode, CUgraphNode, CUgraph);
     graph_debug_dot_print: c"cuGraphDebugDotPrint" (CUgraph, *const c_char, c_uint);
     graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
     graph_destroy: c"cuGraphDestroy" (CUgraph);

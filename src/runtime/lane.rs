@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::CudaStream;
 
 use super::host::HostPanic;
+use super::in_flight::IN_FLIGHT_LIMIT;
 use super::load::Load;
 use super::order::{Exclusive, Order, TurnGuard};
 use super::program::Program;
@@ -215,6 +216,12 @@ impl Lane {
     /// Keeps what eager work uses until a drain.
     pub(crate) fn keep(&self, mut retained: Retained) {
         self.loose.lock().append(&mut retained);
+    }
+
+    /// Drains, if much has gathered that is kept until then.
+    pub(crate) fn make_room(&self) -> Result<(), Error> {
+        let crowded = self.loose.lock().len() >= IN_FLIGHT_LIMIT;
+        if crowded { self.drain() } else { Ok(()) }
     }
 
     /// Drains, then releases `load`; never if the drain fails. While a capture is open that is put off until it has ended.

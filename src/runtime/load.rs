@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::captured::Segment;
 use super::lane::Lane;
 use super::policy::FailStop;
 use super::retained::Retained;
+use super::segment::Segment;
 use crate::error::{DriverError, Poisoned};
 
 /// What must outlive the work of a lane. Released by [`Lane::release`], in no other way.

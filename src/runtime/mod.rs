@@ -21,12 +21,13 @@ mod program;
 mod replayer;
 mod retained;
 mod ring;
+mod segment;
 mod site;
 mod slots;
 mod stats;
 mod work;
 
-pub(crate) use captured::{Captured, Fresh, Segment};
+pub(crate) use captured::Captured;
 pub use completion::{Completion, Waiting};
 pub use counter::DeviceCounter;
 pub use eager::Eager;
@@ -44,6 +45,7 @@ pub(crate) use replayer::Publication;
 pub use replayer::{Follower, Replayer};
 pub(crate) use retained::Retained;
 pub use ring::{Answer, Input, Output};
+pub(crate) use segment::{Fresh, Segment};
 pub(crate) use site::{Keep, Place, Site, Turns};
 #[cfg(all(loom, test))]
 pub(crate) use slots::Current;
