@@ -40,6 +40,7 @@ stage_examples() {
 stage_bench() {
     check bench_replay "$here/bench_replay" --rounds 2000
     check bench_replay-again "$here/bench_replay" --rounds 2000
+    check bench_seam "$here/bench_seam" --rounds 2000
 }
 
 stage_sanitizer() {
