@@ -34,6 +34,7 @@ stage_test() {
 stage_examples() {
     check 01_capture_and_replay "$here/01_capture_and_replay"
     check decode_loop "$here/decode_loop" --tokens 64
+    check decode_loop-verify "$here/decode_loop" --tokens 64 --verify-width 4
     check decode_loop-json "$here/decode_loop" --prompt "Da capo" --tokens 200 --json
 }
 
