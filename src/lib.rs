@@ -67,6 +67,7 @@ mod seal;
 mod state;
 mod stream;
 mod sync;
+mod trace;
 
 pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};

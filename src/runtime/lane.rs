@@ -31,6 +31,7 @@ use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::gate::{CaptureGate, Visit};
 use crate::graph::Graph;
 use crate::sync::{Arc, Mutex, OnceLock, Ordering, PlainAtomicU64, StaticMutex};
+use crate::trace::tell;
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
 static CLAIMED: StaticMutex<Vec<Key>> = StaticMutex::new(Vec::new());
@@ -237,6 +238,7 @@ impl Lane {
                 Err(_) => match self.order.defer(load) {
                     Ok(()) => {
                         self.counts.deferred();
+                        tell!(DEBUG, stream = self.id, "release deferred");
                         return Ok(());
                     }
                     // It has ended meanwhile.
@@ -250,6 +252,7 @@ impl Lane {
     /// told as by the drop that it was put off for.
     fn end_capture_turn(&self) {
         for load in self.order.end_capture() {
+            tell!(DEBUG, stream = self.id, "deferred release");
             if let Err(poisoned) = self.release(load) {
                 self.tell(&poisoned);
             }
@@ -324,6 +327,7 @@ impl Lane {
 
     /// From here on the lane refuses everything.
     pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
+        tell!(ERROR, stream = self.id, %cause, "poisoned");
         *self.poisoned.get_or_init(|| Poisoned { cause })
     }
 

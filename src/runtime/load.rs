@@ -7,6 +7,7 @@ use super::policy::FailStop;
 use super::retained::Retained;
 use super::segment::Segment;
 use crate::error::{DriverError, Poisoned};
+use crate::trace::tell;
 
 /// What must outlive the work of a lane. Released by [`Lane::release`], in no other way.
 pub(crate) enum Load {
@@ -25,10 +26,20 @@ impl Load {
         }
     }
 
+    /// How many graphs it is.
+    #[cfg(feature = "tracing")]
+    fn segments(&self) -> usize {
+        match self {
+            Self::Graphs { segments, .. } => segments.len(),
+            Self::Eager(_) => 0,
+        }
+    }
+
     /// Lets go of it if the lane has drained, and never otherwise.
     pub(crate) fn settle(self, lane: &Lane, drained: Result<Retained, DriverError>) -> Result<(), Poisoned> {
         match drained {
             Ok(loose) => {
+                tell!(DEBUG, stream = lane.id(), segments = self.segments(), "released");
                 drop(self);
                 drop(loose);
                 Ok(())

@@ -15,6 +15,7 @@ use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
 use crate::error::{DriverError, Error, Misuse, PartialReplay};
 use crate::sync::Arc;
+use crate::trace::{range, tell};
 
 /// Replays one published graph. Cheap to clone; any thread.
 ///
@@ -70,6 +71,12 @@ impl Replayer {
 
     #[inline]
     fn replay_as(&self, token: Token) -> Result<(), Error> {
+        let _range = range!("replay");
+        told(token, None, self.replay_untold(token))
+    }
+
+    #[inline]
+    fn replay_untold(&self, token: Token) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(token)?;
         let live = turn.slots.admit(token)?;
         if let Err(error) = self.launch(live.program.first) {
@@ -153,6 +160,11 @@ impl Replayer {
     /// As [`replay`](Self::replay); [`Misuse::NoSuchSegment`], [`Misuse::HasSeams`].
     #[doc(alias = "cuGraphLaunch")]
     pub fn replay_segment(&self, index: usize) -> Result<(), Error> {
+        let _range = range!("replay");
+        told(self.token, Some(index), self.replay_segment_untold(index))
+    }
+
+    fn replay_segment_untold(&self, index: usize) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(self.token)?;
         let live = turn.slots.admit(self.token)?;
         let of = live.program.executables().count();
@@ -194,6 +206,15 @@ impl Replayer {
     /// # Errors
     /// `before`'s own, and then nothing is launched; as [`replay`](Self::replay); or `after`'s own.
     pub fn replay_around<R>(
+        &self,
+        before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
+        after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let _range = range!("replay");
+        told(self.token, None, self.replay_around_untold(before, after))
+    }
+
+    fn replay_around_untold<R>(
         &self,
         before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
         after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
@@ -258,7 +279,16 @@ impl Replayer {
         }
         stopwatch.stop(&self.lane)?;
         drop(exclusive);
-        Ok(Measurement { iterations, total: stopwatch.elapsed()? })
+        let total = stopwatch.elapsed()?;
+        tell!(
+            DEBUG,
+            stream = self.token.stream(),
+            generation = self.token.generation(),
+            iterations,
+            ?total,
+            "measured"
+        );
+        Ok(Measurement { iterations, total })
     }
 
     /// A handle that follows the graph from generation to generation, through hot swaps and updates, until it is reset.
@@ -282,6 +312,19 @@ impl Replayer {
     pub fn token(&self) -> Token {
         self.token
     }
+}
+
+/// Tells of a replay, or of one that was refused or has failed.
+#[inline]
+#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody is told"))]
+fn told<R>(token: Token, segment: Option<usize>, replayed: Result<R, Error>) -> Result<R, Error> {
+    match &replayed {
+        Ok(_) => tell!(TRACE, stream = token.stream(), generation = token.generation(), segment, "replay"),
+        Err(error) => {
+            tell!(DEBUG, stream = token.stream(), generation = token.generation(), segment, %error, "replay refused");
+        }
+    }
+    replayed
 }
 
 /// Eager work of nobody's stream: handed to the lane when it is done, on unwinding too.
@@ -355,6 +398,7 @@ impl Publication {
         let token = lane.order().slots().slots.publish(lane.id(), captured.program())?;
         let (lane, launcher) = (lane.clone(), lane.driver().graph_launcher(lane.handle()));
         let current = Arc::new(Current::new(token));
+        tell!(DEBUG, stream = token.stream(), generation = token.generation(), "published");
         Ok(Self(Replayer { lane, token, current, launcher }))
     }
 
@@ -367,6 +411,8 @@ impl Publication {
         self.0.lane.counts().retired(replays);
         self.0.lane.counts().replaced();
         self.0.current.set(Some(token));
+        drop(turn);
+        tell!(DEBUG, stream = token.stream(), generation = token.generation(), "new generation");
         Ok(())
     }
 
@@ -388,6 +434,8 @@ impl Drop for Publication {
         let replays = turn.slots.retire(self.0.token);
         self.0.lane.counts().retired(replays);
         self.0.current.set(None);
+        drop(turn);
+        tell!(DEBUG, stream = self.0.token.stream(), generation = self.0.token.generation(), replays, "retired");
     }
 }
 

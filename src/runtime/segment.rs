@@ -25,6 +25,7 @@ use crate::graph::{Census, Executable, Graph, InspectedSegment};
 use crate::kernel::KernelChange;
 use crate::node::Node;
 use crate::sync::{Arc, Mutex};
+use crate::trace::{section, tell};
 
 /// A graph that the policy has taken, and what its nodes use. Dropped in the order of the fields.
 pub(crate) struct Fresh {
@@ -41,6 +42,7 @@ impl Fresh {
         let (census, nodes) = unsafe { graph.census(|function| retained.kernel_name(function)) }?;
         let fresh = Self { census, graph, retained, nodes };
         policy.check(&fresh.census)?;
+        tell!(DEBUG, nodes = fresh.census.nodes(), kernels = fresh.census.kernels().count(), "captured");
         Ok(fresh)
     }
 
@@ -93,9 +95,12 @@ impl Segment {
         census: Census,
         mut changes: BTreeMap<usize, KernelChange>,
     ) -> Result<Self, Error> {
-        // An executable is dropped before what its nodes use on an early return as well: locals go in reverse order.
+        let section = section!("instantiate", stream = lane.id(), nodes = census.nodes());
+        let _entered = section.span.enter();
+        // On an early return it goes after the lock, and before what its nodes use, which is in the parameters.
+        let executable;
         let graph = source.graph.lock();
-        let executable = graph.instantiate(policy.auto_free_on_launch())?;
+        executable = graph.instantiate(policy.auto_free_on_launch())?;
         for (&position, change) in &mut changes {
             // SAFETY:
             // 1. Nobody else knows the executable, and its graph is locked.
@@ -171,6 +176,7 @@ impl Segment {
             keep(&mut self.doubtful, &change);
             return Err(error);
         }
+        tell!(DEBUG, stream = lane.id(), position, kernel = launch.title(), "kernel updated");
         self.census.set(position, Node::Kernel(launch));
         if let Some(old) = self.changes.insert(position, change) {
             // A replay of it may be in flight.

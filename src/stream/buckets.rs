@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use super::Stream;
 use crate::error::Error;
 use crate::state::{Capturing, Idle, Mode, Published};
+use crate::trace::tell;
 
 /// Published graphs by size, on siblings of one stream: the smallest that fits is found, and the one that was not used for longest
 /// makes room.
@@ -90,6 +91,7 @@ impl Buckets {
             let oldest = self.buckets.iter().min_by_key(|(_, entry)| entry.used).map(|(&size, _)| size);
             let Some(oldest) = oldest else { break };
             self.evictions += 1;
+            tell!(DEBUG, size = oldest, "bucket evicted");
             self.remove(oldest)?;
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Global, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::sync::Arc;
+use crate::trace::{Section, section, tell};
 
 /// What a capturing stream has.
 pub struct CapturingData<M: Mode, From: Resting> {
@@ -43,6 +44,7 @@ impl Drop for OpenCapture {
             // if there is one, goes here: before what its nodes use.
             drop(self.lane.end_capture());
             self.lane.counts().lost_a_capture();
+            tell!(DEBUG, stream = self.lane.id(), "capture aborted");
         }
     }
 }
@@ -55,6 +57,7 @@ struct Recording {
     /// The lanes that were drawn in. They are the capture's until it has ended, though they are joined earlier.
     branches: Vec<CaptureTurn>,
     turn: CaptureTurn,
+    section: Section,
 }
 
 /// A capture that has ended well. Until its turn is over nobody else puts work on the lane.
@@ -68,6 +71,7 @@ impl Recording {
     /// Begins a capture, once the lane's earlier work has finished. Fails with the lane at rest.
     fn begin(core: &mut Core, mode: CaptureMode) -> Result<Self, Error> {
         let Core { lane, in_flight, .. } = core;
+        let section = section!("capture", stream = lane.id(), device = lane.device().ordinal(), ?mode);
         lane.check()?;
         let turn = CaptureTurn::begin(lane)?;
         lane.check_capturable()?;
@@ -79,7 +83,7 @@ impl Recording {
         lane.host_panic().take()?;
         lane.begin_capture(mode)?;
         let capture = OpenCapture { lane: lane.clone(), open: true };
-        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Vec::new(), turn })
+        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Vec::new(), turn, section })
     }
 
     /// Ends the capture after its body has succeeded.
@@ -138,7 +142,10 @@ impl<S: sealed::BeginsCapture> Stream<S> {
                 let data = CapturingData { recording, from, target, _affinity: M::Affinity::default() };
                 Ok(Stream { data, core })
             }
-            Err(error) => Err(Rejected::new(self, error)),
+            Err(error) => {
+                tell!(DEBUG, stream = self.core.lane.id(), %error, "capture refused");
+                Err(Rejected::new(self, error))
+            }
         }
     }
 }
@@ -149,7 +156,8 @@ impl<M: Mode, From: sealed::BeginsCapture> Stream<Capturing<M, From>> {
         mut self,
         body: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
-        match body(&mut self) {
+        let span = self.data.recording.section.span.clone();
+        match span.in_scope(|| body(&mut self)) {
             Ok(()) => self.end(),
             Err(error) => Err(sealed::End::fail(self, error, OnlyForDacapo::new())),
         }
@@ -185,6 +193,8 @@ impl<S: State> Stream<S> {
 impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
     fn end(stream: Stream<Self>, seal: OnlyForDacapo) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
         let Stream { data: CapturingData { recording, from, target, .. }, core } = stream;
+        let span = recording.section.span.clone();
+        let _entered = span.enter();
         let landed = match recording.finish() {
             Ok(recorded) => From::land(from, target, recorded, &core.policy, seal),
             Err(error) => Err((from, error)),
@@ -196,6 +206,7 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
             }
             Err((data, error)) => {
                 core.lane.counts().lost_a_capture();
+                tell!(WARN, stream = core.lane.id(), %error, "capture lost");
                 Err(Rejected::new(Stream { data, core }, error))
             }
         }
@@ -206,6 +217,7 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         let error = recording.fail(body);
         core.lane.counts().lost_a_capture();
+        tell!(WARN, stream = core.lane.id(), %error, "capture lost");
         Rejected::new(Stream { data: from, core }, error)
     }
 }

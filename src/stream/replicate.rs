@@ -7,6 +7,7 @@ use super::transition::HasGraph;
 use crate::error::{Error, Misuse};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Instantiated, State};
+use crate::trace::tell;
 
 impl<S: State> Stream<S> {
     /// Makes so many replicas: streams of states of their own, each with a new CUDA stream and an executable of the same graph. With
@@ -72,7 +73,7 @@ impl<S: State> Stream<S> {
         captured.check_replicable()?;
         self.core.lane.check()?;
         self.core.lane.drain()?;
-        (0..replicas)
+        let made = (0..replicas)
             .map(|_| {
                 let Stream { core, .. } = self.device().stream()?;
                 let data = captured.replicate(&core.lane, &self.core.policy)?;
@@ -80,6 +81,8 @@ impl<S: State> Stream<S> {
                 replica.core.policy = self.core.policy.clone();
                 Ok(replica)
             })
-            .collect()
+            .collect::<Result<_, Error>>()?;
+        tell!(DEBUG, stream = self.core.lane.id(), replicas, "replicated");
+        Ok(made)
     }
 }
