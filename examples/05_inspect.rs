@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
-use dacapo::{Buffer, CapturePolicy, Census, Device, DriverDot, Enqueue, Error, Kernel, LaunchConfig, ThreadLocal};
+use dacapo::{
+    Buffer, CapturePolicy, Census, Device, DriverDot, Enqueue, Error, Idle, Kernel, LaunchConfig, Stream, ThreadLocal,
+};
 
 mod common;
 
@@ -22,14 +24,16 @@ struct Step {
 }
 
 impl Step {
-    fn enqueue(&self, stream: &mut impl Enqueue) -> Result<(), Error> {
+    fn enqueue(&self, stream: &mut impl Enqueue, other: &mut Stream<Idle>) -> Result<(), Error> {
         let shape = LaunchConfig::for_elements(N);
-        stream.fill(&self.sum, 0.0)?;
-        // SAFETY: the arguments are those of the kernels, and the buffers hold N elements each.
-        unsafe {
-            stream.launch(&self.scale, shape, (&self.x, 2.0f32, N))?;
-            stream.launch(&self.add, shape, (&self.x, &self.sum, &self.sum, N))
-        }
+        // Neither needs the other, so they run side by side.
+        stream.fork(other, |main, branch| {
+            branch.fill(&self.sum, 0.0)?;
+            // SAFETY: the arguments are those of the kernel, and the buffer holds N elements.
+            unsafe { main.launch(&self.scale, shape, (&self.x, 2.0f32, N)) }
+        })?;
+        // SAFETY: as above.
+        unsafe { stream.launch(&self.add, shape, (&self.x, &self.sum, &self.sum, N)) }
     }
 }
 
@@ -39,13 +43,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::open(0)?;
     println!("running on the {driver}: {}", device.name());
 
-    let mut stream = device.stream()?;
+    let (mut stream, mut other) = (device.stream()?, device.stream()?);
     let module = device.load_ptx(PTX)?;
     let (scale, add) = (module.kernel("scale_f32")?, module.kernel("add_f32")?);
     let step = Step { scale, add, x: stream.alloc(N as usize)?, sum: stream.alloc(N as usize)? };
 
     // Captured once, looked at, printed.
-    let captured = stream.capture(ThreadLocal, |c| step.enqueue(c))?;
+    let captured = stream.capture(ThreadLocal, |c| step.enqueue(c, &mut other))?;
     let inspection = captured.inspect();
     print!("{}", inspection.table());
 
@@ -60,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let recorded: Census = serde_json::from_slice(&fs::read(folder.join("step.json"))?)?;
     let policy = CapturePolicy::new().expect(&recorded).manifest(recorded.manifest());
     let stream = captured.discard()?.with_policy(policy);
-    let stream = stream.capture(ThreadLocal, |c| step.enqueue(c))?.discard()?;
+    let stream = stream.capture(ThreadLocal, |c| step.enqueue(c, &mut other))?.discard()?;
     println!("captured again: the same");
     match stream.capture(ThreadLocal, |c| c.fill(&step.x, 1.0)) {
         Err(rejected) => println!("captured otherwise: {}", rejected.error()),

@@ -186,6 +186,7 @@ impl Device {
     }
 
     fn check_adoption<T>(&self, slice: &CudaSlice<T>) -> Result<(), Error> {
+        self.check_fault()?;
         if slice.context().cu_ctx() != self.cuda_context().cu_ctx() {
             return Err(Misuse::WrongContext { what: "slice" }.into());
         }

@@ -173,7 +173,7 @@ impl Device {
     ) -> Result<R, DriverError> {
         let driver = self.driver();
         // SAFETY: (1) `self` keeps the context alive.
-        unsafe { driver.with_context(self.handle(), || body(driver)) }
+        unsafe { driver.with_context(self.handle(), || body(driver)) }.inspect_err(|error| self.note(*error))
     }
 
     /// Parks the error of a `Drop` until somebody can be told. The first one stays: it is the cause more often than not.
@@ -194,10 +194,22 @@ impl Device {
         }
     }
 
-    /// Remembers an error that has lost the context, if it is one.
+    /// Remembers an error that has lost the context, if it is one and the first.
     pub(crate) fn note(&self, error: DriverError) {
         if error.code.loses_the_context() {
             let _ = self.0.fault.set(Faulted { cause: error });
+        }
+    }
+
+    /// What a driver error is to be reported as: itself, and remembered if it has lost the context; once the context is lost, the
+    /// fault that has lost it, of which it is an echo.
+    pub(crate) fn fault_of(&self, error: DriverError) -> Error {
+        match self.check_fault() {
+            Ok(()) => {
+                self.note(error);
+                error.into()
+            }
+            Err(fault) => fault.into(),
         }
     }
 

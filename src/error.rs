@@ -685,9 +685,11 @@ pub enum Misuse {
         "a capture is open on this CUDA stream, by a sibling of this one or an update: nothing else can be put on it"
     )]
     CaptureOpen,
-    /// A replay, or a capture, in a seam or before a replay of the same CUDA stream: it would wait for itself.
+    /// A replay, a capture or a fork in the middle of another one of the same CUDA stream: in a seam, before a replay, in a fork. It
+    /// would wait for itself.
     #[error(
-        "the stream's work is in the middle of a replay on this thread: it cannot be replayed or captured from within"
+        "this thread is in the middle of a replay or a fork on the CUDA stream: \
+         it cannot be replayed, captured or forked to from within"
     )]
     OutOfTurn,
     /// A branch onto the CUDA stream that it was to be forked off.

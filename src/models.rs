@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64 as Plain, Ordering};
 
 use loom::thread;
 
-use crate::error::{Error, Misuse};
+use crate::error::{Call, DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::gate::{Kind, Room};
 use crate::runtime::{Current, Order, Token};
 use crate::sync::Arc;
+
+const CAUSE: DriverError = DriverError::new(Call("cuStreamSynchronize"), DriverCode::NOT_READY, None);
 
 /// A lane whose slots publish numbers, and that counts what was launched while it was not to be.
 struct Bench {
@@ -103,7 +105,7 @@ fn of_two_captures_on_one_lane_one_is_refused_or_they_follow_each_other() {
                 bench.launched.fetch_sub(1, Ordering::Relaxed);
                 bench.order.end_capture();
             }
-            Err(misuse) => assert_eq!(misuse, Misuse::CaptureOpen),
+            Err(error) => assert!(is_open(&error), "{error}"),
         };
         let other = bench.clone();
         let second = thread::spawn(move || capture(&other));
@@ -129,6 +131,31 @@ fn a_drain_never_meets_a_capture() {
         assert_eq!(bench.launched.load(Ordering::Relaxed), 0, "a drain goes on in a capture");
         bench.order.end_capture();
         drainer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_closed_lane_gives_no_turn_whoever_held_it_meanwhile() {
+    loom::model(|| {
+        let bench = Bench::new();
+        let token = bench.publish(1);
+        let (pipeline, closer) = (bench.clone(), bench.clone());
+        let pipeline = thread::spawn(move || {
+            // Holds it, is waited for, or comes too late.
+            if let Ok(turn) = pipeline.order.turn() {
+                drop(pipeline.order.hold_exclusively(turn));
+            }
+        });
+        let closer = thread::spawn(move || {
+            closer.order.close(Poisoned { cause: CAUSE });
+            assert!(matches!(closer.order.turn(), Err(Error::Poisoned(_))), "once whoever holds it is done");
+        });
+        let _ = bench.replay(token);
+        pipeline.join().unwrap();
+        closer.join().unwrap();
+        assert!(matches!(bench.replay(token), Err(Error::Poisoned(_))));
+        assert!(matches!(bench.order.begin_capture(), Err(Error::Poisoned(_))));
+        bench.retire(token);
     });
 }
 
@@ -159,7 +186,7 @@ fn an_exclusive_holder_keeps_others_waiting_and_a_reset_waits_for_it() {
             }
             let exclusive = other.order.hold_exclusively(turn);
             other.launched.fetch_add(1, Ordering::Relaxed);
-            assert!(matches!(other.order.turn(), Err(Misuse::OutOfTurn)), "its own thread is refused");
+            assert!(matches!(other.order.turn(), Err(Error::Misuse(Misuse::OutOfTurn))), "its own thread is refused");
             // The second segment, after a seam.
             exclusive.turn().slots.admit(token).expect("a reset waits");
             other.launched.fetch_add(1, Ordering::Relaxed);

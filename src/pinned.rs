@@ -89,12 +89,13 @@ impl Device {
     /// Allocates page-locked host memory for `len` elements, all bytes zero.
     ///
     /// # Errors
-    /// [`Misuse::ZeroLength`], [`Misuse::SizeOverflow`], [`DriverError`](crate::DriverError).
+    /// [`Misuse::ZeroLength`], [`Misuse::SizeOverflow`], [`Faulted`](crate::Faulted), [`DriverError`](crate::DriverError).
     ///
     /// # References
     /// [cuMemHostAlloc](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html)
     #[doc(alias = "cuMemHostAlloc")]
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, Error> {
+        self.check_fault()?;
         let bytes = bytes_of::<T>(len)?;
         let words = bytes.div_ceil(size_of::<u64>());
         let address = self.with_current(|driver| driver.mem_host_alloc(words * size_of::<u64>()))?;

@@ -172,7 +172,7 @@ pub(crate) mod sealed_state {
         const PHASE: Phase;
 
         /// Where work that is enqueued in this state keeps what it uses.
-        fn keep<'a>(in_flight: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> Keep<'a>;
+        fn keep<'a>(in_flight: &'a InFlight, data: &'a Self::Data, _: OnlyForDacapo) -> Keep<'a>;
     }
 }
 

@@ -26,7 +26,8 @@ impl Counting {
         let mut stream = rig.stream();
         let counting = Self { increment: rig.kernel("increment_u64"), word: stream.alloc(1).unwrap() };
         // SAFETY: increment_u64(counter), one 64-bit word.
-        let captured = stream.capture(ThreadLocal, |c| unsafe { c.launch(&counting.increment, ONE, (&counting.word,)) });
+        let captured =
+            stream.capture(ThreadLocal, |c| unsafe { c.launch(&counting.increment, ONE, (&counting.word,)) });
         (counting, captured.unwrap())
     }
 
@@ -224,9 +225,10 @@ fn what_was_captured_is_kept_until_the_last_is_gone() {
             assert_eq!(*log.lock().unwrap(), ["dropped"]);
             if let Some(sim) = sim {
                 let calls: Vec<&str> = sim.calls().iter().map(|call| call.name).collect();
-                let order = ["cuStreamSynchronize", "cuGraphExecDestroy", "cuGraphDestroy", "cuMemFree_v2"].map(|name| {
-                    calls.iter().position(|call| *call == name).unwrap_or_else(|| panic!("no {name}: {calls:?}"))
-                });
+                let order =
+                    ["cuStreamSynchronize", "cuGraphExecDestroy", "cuGraphDestroy", "cuMemFree_v2"].map(|name| {
+                        calls.iter().position(|call| *call == name).unwrap_or_else(|| panic!("no {name}: {calls:?}"))
+                    });
                 assert!(order.is_sorted(), "{calls:?}");
             }
         }

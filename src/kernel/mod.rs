@@ -97,9 +97,13 @@ impl Device {
     /// # Safety
     /// `image` points to a whole cubin or fatbin, or to PTX text that ends with a NUL.
     unsafe fn load_image(&self, image: *const c_void, signatures: Signatures) -> Result<Module, Error> {
+        self.check_fault()?;
         // SAFETY: the caller's condition.
         let loaded = self.with_current(|driver| Ok(unsafe { driver.module_load_data_ex(image) }))?;
-        let handle = loaded.map_err(|(error, log)| Error::Module(error, log))?;
+        let handle = loaded.map_err(|(error, log)| {
+            self.note(error);
+            Error::Module(error, log)
+        })?;
         Ok(Module(Arc::new(Loaded { device: self.clone(), handle, signatures, names: Mutex::default() })))
     }
 }

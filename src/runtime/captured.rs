@@ -17,8 +17,9 @@ use crate::node_kind::NodeKind;
 use crate::sync::Arc;
 
 /// A step of what was captured.
+#[expect(clippy::large_enum_variant, reason = "they are few, and most are segments")]
 enum Part {
-    Segment(Box<Segment>),
+    Segment(Segment),
     Seam(Arc<Seam>),
 }
 
@@ -38,7 +39,7 @@ impl Captured {
     pub(crate) fn new(lane: &Arc<Lane>, policy: &CapturePolicy, first: Segment) -> Self {
         Self {
             lane: lane.clone(),
-            parts: vec![Part::Segment(Box::new(first))],
+            parts: vec![Part::Segment(first)],
             fail_stop: policy.on_unproven(),
             drain_limit: policy.drain_limit(),
         }
@@ -46,7 +47,7 @@ impl Captured {
 
     /// Adds a segment. The stricter of the policies holds for all.
     pub(crate) fn push(&mut self, policy: &CapturePolicy, segment: Segment) {
-        self.parts.push(Part::Segment(Box::new(segment)));
+        self.parts.push(Part::Segment(segment));
         if policy.on_unproven() == FailStop::Abort {
             self.fail_stop = FailStop::Abort;
         }
@@ -59,7 +60,7 @@ impl Captured {
 
     pub(crate) fn segments(&self) -> impl Iterator<Item = &Segment> + Clone {
         self.parts.iter().filter_map(|part| match part {
-            Part::Segment(segment) => Some(&**segment),
+            Part::Segment(segment) => Some(segment),
             Part::Seam(_) => None,
         })
     }
@@ -77,7 +78,7 @@ impl Captured {
 
     fn segments_mut(&mut self) -> impl Iterator<Item = &mut Segment> {
         self.parts.iter_mut().filter_map(|part| match part {
-            Part::Segment(segment) => Some(&mut **segment),
+            Part::Segment(segment) => Some(segment),
             Part::Seam(_) => None,
         })
     }
@@ -126,7 +127,7 @@ impl Captured {
         // Begun empty, so that on an early return what has been uploaded is drained before it goes.
         let mut replica = Self { lane: lane.clone(), parts: Vec::new(), fail_stop, drain_limit };
         for segment in self.segments() {
-            replica.parts.push(Part::Segment(Box::new(segment.replicate(lane, policy)?)));
+            replica.parts.push(Part::Segment(segment.replicate(lane, policy)?));
         }
         Ok(replica)
     }
@@ -186,7 +187,7 @@ impl Captured {
         let mut seams = Vec::new();
         for part in std::mem::take(&mut self.parts) {
             match part {
-                Part::Segment(segment) => segments.push(*segment),
+                Part::Segment(segment) => segments.push(segment),
                 Part::Seam(seam) => seams.push(seam),
             }
         }

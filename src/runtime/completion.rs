@@ -42,6 +42,7 @@ pub struct Completion {
 impl Completion {
     /// An event that is not recorded yet: made before work is enqueued, so that a failure leaves nothing enqueued.
     pub(crate) fn unrecorded(lane: &Arc<Lane>, waiting: Waiting) -> Result<Self, Error> {
+        lane.check()?;
         Ok(Self { event: Event::new(lane.device(), waiting.kind())?, lane: lane.clone() })
     }
 
@@ -56,7 +57,7 @@ impl Completion {
     #[doc(alias = "cuEventQuery")]
     pub fn is_done(&self) -> Result<bool, Error> {
         self.lane.check()?;
-        self.event.has_happened().map_err(|error| self.lane.fault(error))
+        self.lane.heard(self.event.has_happened())
     }
 
     /// Waits until the work has finished.
@@ -66,7 +67,7 @@ impl Completion {
     #[doc(alias = "cuEventSynchronize")]
     pub fn wait(&self) -> Result<(), Error> {
         self.lane.check()?;
-        self.event.wait().map_err(|error| self.lane.fault(error))
+        self.lane.heard(self.event.wait())
     }
 
     /// Waits until the work has finished, but no longer than `limit`: false if it has not by then. Sleeps between looks, for 20 µs

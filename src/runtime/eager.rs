@@ -135,7 +135,7 @@ impl<'a> Eager<'a> {
     pub(crate) fn record(&mut self, event: &Event) -> Result<(), Error> {
         self.lane.check()?;
         let _turn = self.turns.take(self.lane)?;
-        Ok(event.record(self.lane)?)
+        self.lane.heard(event.record(self.lane))
     }
 
     pub(crate) fn upload_slot<T: Pod>(
@@ -144,13 +144,13 @@ impl<'a> Eager<'a> {
         to: &Buffer<T>,
         copied: &Event,
     ) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.site()?.enter()?;
+        let Place { lane, retained, .. } = &self.site()?.enter()?;
         retained.share(from.block());
         retained.share(to.allocation());
         let (source, destination, bytes) = (from.as_ptr().cast(), to.device_ptr(), from.size_bytes());
         // SAFETY: (1) both are of this length, and in flight. (2) The lane keeps its stream.
-        unsafe { lane.driver().memcpy_htod_async(source, destination, bytes, lane.handle()) }?;
-        Ok(copied.record(lane)?)
+        lane.heard(unsafe { lane.driver().memcpy_htod_async(source, destination, bytes, lane.handle()) })?;
+        lane.heard(copied.record(lane))
     }
 
     pub(crate) fn download_slot<T: Pod>(
@@ -159,14 +159,14 @@ impl<'a> Eager<'a> {
         to: &Pinned<T>,
         copied: &Event,
     ) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.site()?.enter()?;
+        let Place { lane, retained, .. } = &self.site()?.enter()?;
         retained.share(from.allocation());
         retained.share(to.block());
         let (source, destination, bytes) = (from.device_ptr(), to.as_ptr().cast(), from.size_bytes());
         // SAFETY: (1) both are of this length, and in flight. (2) Nobody has a plain reference to pinned memory: it is read and
         // written by atomic words only. (3) The lane keeps its stream.
-        unsafe { lane.driver().memcpy_dtoh_async(source, destination, bytes, lane.handle()) }?;
-        Ok(copied.record(lane)?)
+        lane.heard(unsafe { lane.driver().memcpy_dtoh_async(source, destination, bytes, lane.handle()) })?;
+        lane.heard(copied.record(lane))
     }
 
     pub(crate) fn lane(&self) -> &'a Arc<Lane> {
@@ -180,7 +180,7 @@ impl<'a> Eager<'a> {
         Ok(Site { lane: self.lane, root: self.lane, turns: self.turns, keep: self.keep() })
     }
 
-    pub(crate) fn keep(&mut self) -> Keep<'_> {
+    pub(crate) fn keep(&self) -> Keep<'_> {
         Keep { retained: self.in_flight.retained(), branches: None }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Eager<'a> {
         // Announced before the work is there, so that no capture begins in between and refuses the drain.
         let draining = self.lane.order().drain()?;
         let turn = self.turns.take(self.lane)?;
-        let enqueued = enqueue(self.lane.driver(), self.lane.handle());
+        let enqueued = self.lane.heard(enqueue(self.lane.driver(), self.lane.handle()));
         drop(turn);
         let drained = self.lane.synchronize();
         if drained.is_err() {

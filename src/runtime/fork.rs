@@ -1,10 +1,19 @@
-//! Branches: work on a second lane that is forked off one and joined to it again, eagerly or in one capture.
+//! Forks: work on further lanes beside what goes on on the first, eagerly or in one capture, and joined to it again.
 //!
-//! A fork is an event that the second lane waits for; a join is one that the first waits for. In a capture the first draws the
-//! second lane in, and it belongs to the capture until that has ended.
+//! A fork is an event that the other lanes wait for; a join is one of each of them that the first waits for. In between the two
+//! sides know nothing of each other, so neither waits for the other. In a capture the first event draws the other lanes in, and
+//! they belong to the capture until that has ended.
+//!
+//! Invariants:
+//!
+//! 1. A lane that waits for the fork is joined, whatever becomes of the body.
+//! 2. Until then nobody else puts work on a branch, nor, eagerly, on the first lane: so no join is refused.
 
+use smallvec::SmallVec;
+
+use super::branches::OpenBranch;
 use super::event::Event;
-use super::lane::{CaptureTurn, Lane};
+use super::lane::{Lane, LaneExclusive};
 use super::site::{Keep, Site, Turns};
 use super::work::Work;
 use crate::driver::EventKind;
@@ -12,103 +21,123 @@ use crate::error::{Error, Misuse};
 use crate::sync::Arc;
 
 impl Site<'_> {
-    /// Runs `body` on `other`, beside what comes after here, until it is joined: which it is, whatever becomes of the body.
-    pub(crate) fn fork(
+    /// Runs `body` with somewhere to put work here and on each of `others`, side by side. When it is over the others are joined.
+    pub(crate) fn fork<const N: usize, R>(
         self,
-        other: &Arc<Lane>,
-        body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Site { lane, root, turns, mut keep } = self;
-        if Arc::ptr_eq(lane, other) {
-            return Err(Misuse::ForkToItself.into());
+        others: [&Arc<Lane>; N],
+        body: impl FnOnce(&mut Work<'_>, &mut [Work<'_>; N]) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.lane.check()?;
+        for other in others {
+            if Arc::ptr_eq(self.lane, other) {
+                return Err(Misuse::ForkToItself.into());
+            }
+            other.check()?;
         }
-        lane.check()?;
-        other.check()?;
-        if let Some(branches) = &mut keep.branches {
-            draw_in(branches, other)?;
-            return Fork::run(lane, turns, other, Turns::OfCapture, root, keep, body);
-        }
-        // Nobody else gets at the other lane until it is joined, so joining it cannot be refused.
-        let exclusive = other.order().hold_exclusively(other.order().turn()?);
-        Fork::run(lane, turns, other, Turns::OfHolder(&exclusive), root, keep, body)
+        let held = Held::take(self, &others)?;
+        let turns = |lane| held.turns(lane).unwrap_or(self.turns);
+        let main = Site { turns: turns(self.lane), ..self };
+        let branches = others.map(|other| Site { lane: other, turns: turns(other), ..self });
+        let mut fork = Fork::open(main, &branches)?;
+        let done = body(&mut Work::new(main), &mut branches.map(Work::new));
+        let joined = fork.join();
+        let done = done?;
+        joined.map(|()| done)
     }
 }
 
-/// Makes a lane the capture's, until that has ended.
-fn draw_in(branches: &mut Vec<CaptureTurn>, other: &Arc<Lane>) -> Result<(), Error> {
-    if !branches.iter().any(|drawn_in| Arc::ptr_eq(drawn_in.lane(), other)) {
-        let turn = CaptureTurn::begin(other)?;
-        other.check_capturable()?;
-        branches.push(turn);
-    }
-    Ok(())
+/// The lanes of a fork, kept from others.
+enum Held<'a> {
+    Eagerly(SmallVec<[LaneExclusive<'a>; 2]>),
+    ByCapture(#[expect(dead_code, reason = "held for its destructor")] SmallVec<[OpenBranch<'a>; 2]>),
 }
 
-/// A lane that is to be joined. Dropping it joins it.
+impl<'a> Held<'a> {
+    fn take(main: Site<'a>, others: &[&'a Arc<Lane>]) -> Result<Self, Error> {
+        if let Some(branches) = main.keep.branches {
+            let open = others.iter().map(|other| branches.open(other));
+            return Ok(Self::ByCapture(open.collect::<Result<_, Error>>()?));
+        }
+        let first = matches!(main.turns, Turns::Each).then_some(&main.lane);
+        let mut lanes: SmallVec<[&Arc<Lane>; 3]> = first.into_iter().chain(others).copied().collect();
+        // One after the other in the order of their numbers, so that two threads that want the same lanes do not wait for each other.
+        lanes.sort_by_key(|lane| lane.id());
+        let held = lanes.into_iter().map(|lane| Ok(lane.order().hold_exclusively(lane.order().turn()?)));
+        Ok(Self::Eagerly(held.collect::<Result<_, Error>>()?))
+    }
+
+    /// The turns on a lane that is among these; in a capture nobody needs any.
+    fn turns(&self, lane: &Arc<Lane>) -> Option<Turns<'_>> {
+        match self {
+            Self::Eagerly(held) => held.iter().find(|held| held.is_of(lane.order())).map(Turns::OfHolder),
+            Self::ByCapture(_) => None,
+        }
+    }
+}
+
+/// Lanes that are to be joined. Dropping it joins them.
 struct Fork<'a> {
-    lane: &'a Arc<Lane>,
-    turns: Turns<'a>,
-    other: &'a Arc<Lane>,
-    other_turns: Turns<'a>,
-    joined: Arc<Event>,
-    keep: Keep<'a>,
-    open: bool,
+    main: Site<'a>,
+    /// Those that wait for the fork, each with the event that the first lane is to wait for.
+    branches: SmallVec<[(Site<'a>, Arc<Event>); 2]>,
 }
 
 impl<'a> Fork<'a> {
-    fn run(
-        lane: &'a Arc<Lane>,
-        turns: Turns<'a>,
-        other: &'a Arc<Lane>,
-        other_turns: Turns<'a>,
-        root: &'a Arc<Lane>,
-        keep: Keep<'a>,
-        body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        // Both are made now, so that joining needs nothing that may not be had.
-        let forked = Arc::new(Event::new(lane.device(), EventKind::Untimed)?);
-        let joined = Arc::new(Event::new(other.device(), EventKind::Untimed)?);
-        keep.retained.share(&forked);
-        keep.retained.share(&joined);
-        let turn = turns.take(lane)?;
-        forked.record(lane)?;
+    fn open(main: Site<'a>, branches: &[Site<'a>]) -> Result<Self, Error> {
+        // All are made now, so that joining needs nothing that may not be had.
+        let event = |lane: &Lane| {
+            let event = Arc::new(Event::new(lane.device(), EventKind::Untimed)?);
+            main.keep.retained.share(&event);
+            Ok::<_, Error>(event)
+        };
+        let forked = event(main.lane)?;
+        let joined: SmallVec<[_; 2]> = branches.iter().map(|branch| event(branch.lane)).collect::<Result<_, _>>()?;
+        let turn = main.turns.take(main.lane)?;
+        main.lane.heard(forked.record(main.lane))?;
         drop(turn);
-        let turn = other_turns.take(other)?;
-        forked.hold_up(other)?;
-        drop(turn);
-
-        let mut fork = Self { lane, turns, other, other_turns, joined, keep, open: true };
-        let site = Site { lane: other, root, turns: other_turns, keep: fork.keep.reborrow() };
-        let done = body(&mut Work::new(site));
-        let joined = fork.join();
-        done.and(joined)
-    }
-
-    fn join(&mut self) -> Result<(), Error> {
-        self.open = false;
-        let joined = self.try_join();
-        // A capture that is not joined yields no graph. But eager work runs: a drain of the first lane does not show then that the
-        // other has finished with what is kept there.
-        if joined.is_err() && self.keep.branches.is_none() && self.other.drain().is_err() {
-            std::mem::forget(self.keep.retained.take());
+        let mut fork = Self { main, branches: SmallVec::new() };
+        for (branch, joined) in branches.iter().zip(joined) {
+            let _turn = branch.turns.take(branch.lane)?;
+            branch.lane.heard(forked.hold_up(branch.lane))?;
+            fork.branches.push((*branch, joined));
         }
-        joined
+        Ok(fork)
     }
 
-    fn try_join(&self) -> Result<(), Error> {
-        let turn = self.other_turns.take(self.other)?;
-        self.joined.record(self.other)?;
+    /// Joins every branch that is open, whatever becomes of the others. Returns what went wrong first.
+    fn join(&mut self) -> Result<(), Error> {
+        let mut first = Ok(());
+        for (branch, joined) in std::mem::take(&mut self.branches) {
+            let done = self.join_one(branch, &joined);
+            if done.is_err() {
+                settle(branch);
+            }
+            first = first.and(done);
+        }
+        first
+    }
+
+    fn join_one(&self, branch: Site<'_>, joined: &Event) -> Result<(), Error> {
+        let turn = branch.turns.take(branch.lane)?;
+        branch.lane.heard(joined.record(branch.lane))?;
         drop(turn);
-        let _turn = self.turns.take(self.lane)?;
-        Ok(self.joined.hold_up(self.lane)?)
+        let _turn = self.main.turns.take(self.main.lane)?;
+        self.main.lane.heard(joined.hold_up(self.main.lane))
+    }
+}
+
+/// Sees to what a branch uses that could not be joined. In a capture there will be no graph. But eager work runs, and a drain of the
+/// first lane does not show that it has finished.
+fn settle(Site { lane, keep: Keep { retained, branches }, .. }: Site<'_>) {
+    if branches.is_none() && lane.drain().is_err() {
+        std::mem::forget(retained.take());
     }
 }
 
 impl Drop for Fork<'_> {
     fn drop(&mut self) {
-        if self.open {
-            // The body has panicked. That a join fails shows at the end of the capture; eager work is seen to by `join`.
-            let _ = self.join();
-        }
+        // Nothing is open but after a panic of the body, or if not every branch could be forked off. That a join fails shows at the
+        // end of the capture; eager work is seen to.
+        let _ = self.join();
     }
 }

@@ -16,8 +16,8 @@ impl InFlight {
         Self(Retained::new(lane.driver()))
     }
 
-    pub(crate) fn retained(&mut self) -> &mut Retained {
-        &mut self.0
+    pub(crate) fn retained(&self) -> &Retained {
+        &self.0
     }
 
     /// Drains the lane and empties the bag, if much has gathered.

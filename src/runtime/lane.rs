@@ -30,7 +30,7 @@ use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
 use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::gate::{CaptureGate, Visit};
 use crate::graph::Graph;
-use crate::sync::{Arc, Mutex, OnceLock, Ordering, PlainAtomicU64, StaticMutex};
+use crate::sync::{Arc, Mutex, Ordering, PlainAtomicU64, StaticMutex};
 use crate::trace::tell;
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
@@ -39,17 +39,30 @@ static CLAIMED: StaticMutex<Vec<Key>> = StaticMutex::new(Vec::new());
 type Key = (ContextHandle, StreamHandle);
 
 /// A capture that has the lane: nobody else puts work on it for as long as this value lives.
-pub(crate) struct CaptureTurn(Arc<Lane>, #[expect(dead_code, reason = "held for its destructor")] Visit);
+pub(crate) struct CaptureTurn(Arc<Lane>, #[expect(dead_code, reason = "held for its destructor")] Option<Visit>);
 
 impl CaptureTurn {
     /// Waits for who is at it.
     ///
     /// # Errors
-    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::GateHeld`].
-    pub(crate) fn begin(lane: &Arc<Lane>) -> Result<Self, Misuse> {
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::GateHeld`], [`Poisoned`].
+    pub(crate) fn begin(lane: &Arc<Lane>) -> Result<Self, Error> {
         let visit = CaptureGate::capturing()?;
         lane.order.begin_capture()?;
-        Ok(Self(lane.clone(), visit))
+        Ok(Self(lane.clone(), Some(visit)))
+    }
+
+    /// For a lane that an open capture draws in; its earlier work has finished then, as at a beginning, so that what the graph will use
+    /// is complete. That capture is in the gate for longer, so this turn need not be.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::AlreadyCapturing`], [`Poisoned`]; [`DriverError`].
+    pub(crate) fn draw_in(lane: &Arc<Lane>) -> Result<Self, Error> {
+        lane.order.begin_capture()?;
+        let turn = Self(lane.clone(), None);
+        lane.check_capturable()?;
+        drop(lane.synchronize()?);
+        Ok(turn)
     }
 
     pub(crate) fn lane(&self) -> &Arc<Lane> {
@@ -99,7 +112,6 @@ pub(crate) struct Lane {
     /// Keeps the stream alive.
     stream: Arc<CudaStream>,
     handle: StreamHandle,
-    poisoned: OnceLock<Poisoned>,
     host_panic: Arc<HostPanic>,
     /// What eager work uses that no typed stream keeps: that of seams, and of uploads before a replay. Locked to put in and take out.
     loose: Mutex<Retained>,
@@ -122,7 +134,6 @@ impl Lane {
             device: device.clone(),
             stream: stream.clone(),
             handle,
-            poisoned: OnceLock::new(),
             host_panic: Arc::default(),
             loose: Mutex::new(Retained::new(device.driver())),
             counts: Counts::default(),
@@ -319,25 +330,27 @@ impl Lane {
         }
     }
 
-    /// Passes a driver error on, and remembers it if it has lost the context.
+    /// Passes a driver error on; see [`Device::fault_of`].
+    #[cold]
     pub(crate) fn fault(&self, error: DriverError) -> Error {
-        self.device.note(error);
-        error.into()
+        self.device.fault_of(error)
+    }
+
+    /// Passes what the driver has said on.
+    pub(crate) fn heard<R>(&self, said: Result<R, DriverError>) -> Result<R, Error> {
+        said.map_err(|error| self.fault(error))
     }
 
     /// From here on the lane refuses everything.
     pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
         tell!(ERROR, stream = self.id, %cause, "poisoned");
-        *self.poisoned.get_or_init(|| Poisoned { cause })
+        self.order.close(Poisoned { cause })
     }
 
     /// Refuses on a lane that is poisoned, or whose device has faulted.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.device.check_fault()?;
-        match self.poisoned.get() {
-            Some(poisoned) => Err((*poisoned).into()),
-            None => Ok(()),
-        }
+        Ok(self.order.check()?)
     }
 
     /// What must hold before a capture begins, but for what is pending.

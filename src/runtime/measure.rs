@@ -33,24 +33,25 @@ pub(super) struct Stopwatch {
 
 impl Stopwatch {
     pub(super) fn new(lane: &Lane) -> Result<Self, Error> {
+        lane.check()?;
         let event = || Event::new(lane.device(), EventKind::Timed);
         Ok(Self { start: event()?, end: event()? })
     }
 
     /// In a turn.
     pub(super) fn start(&self, lane: &Lane) -> Result<(), Error> {
-        Ok(self.start.record(lane)?)
+        lane.heard(self.start.record(lane))
     }
 
     /// In a turn.
     pub(super) fn stop(&self, lane: &Lane) -> Result<(), Error> {
-        Ok(self.end.record(lane)?)
+        lane.heard(self.end.record(lane))
     }
 
     /// Waits for the end.
-    pub(super) fn elapsed(&self) -> Result<Duration, Error> {
-        self.end.wait()?;
-        let milliseconds = self.start.milliseconds_until(&self.end)?;
+    pub(super) fn elapsed(&self, lane: &Lane) -> Result<Duration, Error> {
+        lane.heard(self.end.wait())?;
+        let milliseconds = lane.heard(self.start.milliseconds_until(&self.end))?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
     }
 }

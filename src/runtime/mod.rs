@@ -3,6 +3,7 @@
 //! *Where it sits.* Above `graph`, below the typed streams, of which it knows nothing: `Stream<Published>` hands a
 //! [`Replayer`] out.
 
+mod branches;
 mod captured;
 mod completion;
 mod counter;
@@ -27,6 +28,7 @@ mod slots;
 mod stats;
 mod work;
 
+pub(crate) use branches::Branches;
 pub(crate) use captured::Captured;
 pub use completion::{Completion, Waiting};
 pub use counter::DeviceCounter;

@@ -10,10 +10,11 @@
 //! 2. A *capture* begins once every turn, drain and exclusive holder has finished; until it has ended turns and drains are refused.
 //! 3. An *exclusive* holder alone has turns; others wait, but for its own thread, which would wait for itself and is refused.
 //! 4. What is [deferred](Order::defer) is handed to who ends the capture, and to nobody else.
+//! 5. Once it is [closed](Order::close) no turn is given any more; who has one, or a capture, ends it as ever.
 
 use super::slots::{Slots, Token};
-use crate::error::{Error, Misuse};
-use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, this_thread};
+use crate::error::{Error, Misuse, Poisoned};
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, OnceLock, Ordering, this_thread};
 
 /// Aligned to a cache line, so that the lock and what it guards are in one (see [`Slots`]).
 #[repr(align(64))]
@@ -30,6 +31,8 @@ pub(crate) struct Order<P, D> {
     deferred: Mutex<Vec<D>>,
     /// Times that somebody did not get a turn at once. Relaxed: a count that orders nothing.
     waits: AtomicU64,
+    /// Why it is closed. Written under the lock, once.
+    closed: OnceLock<Poisoned>,
 }
 
 /// The right to put work on the lane, while the lock is held.
@@ -47,6 +50,7 @@ enum Held {
     Free,
     ByCapture,
     Exclusively,
+    Closed,
 }
 
 pub(crate) type TurnGuard<'a, P> = MutexGuard<'a, Turn<P>>;
@@ -59,15 +63,16 @@ impl<P, D> Order<P, D> {
             holder: AtomicU64::new(0),
             deferred: Mutex::new(Vec::new()),
             waits: AtomicU64::new(0),
+            closed: OnceLock::new(),
         }
     }
 
     /// Waits for a turn.
     ///
     /// # Errors
-    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`].
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Poisoned`].
     #[inline]
-    pub(crate) fn turn(&self) -> Result<TurnGuard<'_, P>, Misuse> {
+    pub(crate) fn turn(&self) -> Result<TurnGuard<'_, P>, Error> {
         let turn = self.turn.0.lock();
         if turn.held == Held::Free { Ok(turn) } else { self.wait(turn) }
     }
@@ -82,17 +87,18 @@ impl<P, D> Order<P, D> {
     #[cold]
     fn wait_for<'a>(&'a self, mut turn: TurnGuard<'a, P>, token: Token) -> Result<TurnGuard<'a, P>, Error> {
         turn.slots.admit(token)?;
-        Ok(self.wait(turn)?)
+        self.wait(turn)
     }
 
     #[cold]
-    fn wait<'a>(&'a self, mut turn: TurnGuard<'a, P>) -> Result<TurnGuard<'a, P>, Misuse> {
+    fn wait<'a>(&'a self, mut turn: TurnGuard<'a, P>) -> Result<TurnGuard<'a, P>, Error> {
         self.waits.fetch_add(u64::from(turn.held != Held::Free), Ordering::Relaxed);
         loop {
             match turn.held {
                 Held::Free => return Ok(turn),
-                Held::ByCapture => return Err(Misuse::CaptureOpen),
-                Held::Exclusively if self.is_holder() => return Err(Misuse::OutOfTurn),
+                Held::ByCapture => return Err(Misuse::CaptureOpen.into()),
+                Held::Exclusively if self.is_holder() => return Err(Misuse::OutOfTurn.into()),
+                Held::Closed => return Err(self.check().expect_err("closed for a reason").into()),
                 Held::Exclusively => self.changed.wait(&mut turn),
             }
         }
@@ -124,10 +130,27 @@ impl<P, D> Order<P, D> {
         turn
     }
 
-    /// Takes every turn until [`release`](Self::release).
-    ///
-    /// # Errors
-    /// As [`turn`](Self::turn).
+    /// Refuses every turn from here on, for the first reason that was given; returns that.
+    pub(crate) fn close(&self, why: Poisoned) -> Poisoned {
+        let mut turn = self.turn.0.lock();
+        let why = *self.closed.get_or_init(|| why);
+        if turn.held == Held::Free {
+            turn.held = Held::Closed;
+        }
+        why
+    }
+
+    /// Refuses if it is closed.
+    pub(crate) fn check(&self) -> Result<(), Poisoned> {
+        self.closed.get().map_or(Ok(()), |why| Err(*why))
+    }
+
+    /// What it is once nobody holds it. Asked under the lock.
+    fn at_rest(&self) -> Held {
+        if self.closed.get().is_some() { Held::Closed } else { Held::Free }
+    }
+
+    /// Takes every turn until the returned value is dropped.
     pub(crate) fn hold_exclusively<'a>(&'a self, mut turn: TurnGuard<'a, P>) -> Exclusive<'a, P, D> {
         turn.held = Held::Exclusively;
         // Relaxed: the lock orders it.
@@ -153,7 +176,7 @@ impl<P, D> Order<P, D> {
     ///
     /// # Errors
     /// As [`turn`](Self::turn).
-    pub(crate) fn begin_capture(&self) -> Result<(), Misuse> {
+    pub(crate) fn begin_capture(&self) -> Result<(), Error> {
         let mut turn = self.turn()?;
         while turn.drains > 0 {
             self.changed.wait(&mut turn);
@@ -166,7 +189,7 @@ impl<P, D> Order<P, D> {
     /// Lets others at the lane again, and hands out what was deferred meanwhile: to be drained and dropped.
     pub(crate) fn end_capture(&self) -> Vec<D> {
         let mut turn = self.turn.0.lock();
-        turn.held = Held::Free;
+        turn.held = self.at_rest();
         std::mem::take(&mut *self.deferred.lock())
     }
 
@@ -185,6 +208,11 @@ impl<P, D> Order<P, D> {
 pub(crate) struct Exclusive<'a, P, D>(&'a Order<P, D>);
 
 impl<P, D> Exclusive<'_, P, D> {
+    /// Whether it is `order` that is held.
+    pub(crate) fn is_of(&self, order: &Order<P, D>) -> bool {
+        std::ptr::eq(self.0, order)
+    }
+
     /// A turn of the holder's.
     pub(crate) fn turn(&self) -> TurnGuard<'_, P> {
         self.0.slots()
@@ -194,7 +222,7 @@ impl<P, D> Exclusive<'_, P, D> {
 impl<P, D> Drop for Exclusive<'_, P, D> {
     fn drop(&mut self) {
         let mut turn = self.0.turn.0.lock();
-        turn.held = Held::Free;
+        turn.held = self.0.at_rest();
         self.0.holder.store(0, Ordering::Relaxed);
         drop(turn);
         self.0.changed.notify_all();

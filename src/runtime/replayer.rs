@@ -13,7 +13,7 @@ use super::measure::{Measurement, Stopwatch};
 use super::program::{Rest, Step};
 use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
-use crate::error::{DriverError, Error, Misuse, PartialReplay};
+use crate::error::{Error, Misuse, PartialReplay};
 use crate::sync::Arc;
 use crate::trace::{range, tell};
 
@@ -79,9 +79,7 @@ impl Replayer {
     fn replay_untold(&self, token: Token) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(token)?;
         let live = turn.slots.admit(token)?;
-        if let Err(error) = self.launch(live.program.first) {
-            return Err(self.lane.fault(error));
-        }
+        self.launch(live.program.first)?;
         if live.program.rest.is_none() {
             live.replays += 1;
             return Ok(());
@@ -91,13 +89,14 @@ impl Replayer {
 
     /// Launches what a live slot publishes, in a turn.
     #[inline]
-    fn launch(&self, executable: ExecutableHandle) -> Result<(), DriverError> {
+    fn launch(&self, executable: ExecutableHandle) -> Result<(), Error> {
         // SAFETY:
         // 1. A live slot's executables are alive (invariant 2 of `slots`), and are launched in a turn only.
         // 2. `Captured` holds what its nodes name, until the slot is retired and the stream has drained; that the
         //    kernels are sound to run is what the `unsafe` recording of each vouched for.
         // 3. The lane keeps the stream alive. Nobody has a turn while a capture of ours is open on it.
-        unsafe { self.launcher.graph_launch(executable) }
+        let launched = unsafe { self.launcher.graph_launch(executable) };
+        self.lane.heard(launched)
     }
 
     /// Everything after the first segment.
@@ -149,7 +148,7 @@ impl Replayer {
     ) -> Result<(), Error> {
         let mut turn = exclusive.turn();
         turn.slots.admit(token)?;
-        Ok(self.launch(executable)?)
+        self.launch(executable)
     }
 
     /// Launches one segment of the graph, counted from 0.
@@ -172,7 +171,7 @@ impl Replayer {
         if live.program.has_seams() {
             return Err(Misuse::HasSeams.into());
         }
-        Ok(self.launch(executable)?)
+        self.launch(executable)
     }
 
     /// Enqueues what `body` does and then replays, with nobody else's work in between: two threads that upload inputs and
@@ -221,6 +220,7 @@ impl Replayer {
     ) -> Result<R, Error> {
         let mut turn = self.lane.order().turn_for(self.token)?;
         turn.slots.admit(self.token)?;
+        self.lane.device().check_fault()?;
         let exclusive = self.lane.order().hold_exclusively(turn);
         let mut work = Loose::new(&self.lane);
         before(&mut Eager::in_turn(&exclusive, &self.lane, &mut work.in_flight))?;
@@ -279,7 +279,7 @@ impl Replayer {
         }
         stopwatch.stop(&self.lane)?;
         drop(exclusive);
-        let total = stopwatch.elapsed()?;
+        let total = stopwatch.elapsed(&self.lane)?;
         tell!(
             DEBUG,
             stream = self.token.stream(),

@@ -193,8 +193,7 @@ impl<T: Pod> Answer<T> {
     #[doc(alias = "cuEventQuery")]
     pub fn is_done(&self) -> Result<bool, Error> {
         self.ring.lane.check()?;
-        let arrived = self.slot.as_ref().map_or(Ok(true), |slot| slot.copied.has_happened());
-        arrived.map_err(|error| self.ring.lane.fault(error))
+        self.ring.lane.heard(self.slot.as_ref().map_or(Ok(true), |slot| slot.copied.has_happened()))
     }
 
     /// Waits until it has arrived, and returns it.
@@ -205,7 +204,7 @@ impl<T: Pod> Answer<T> {
     pub fn wait(self) -> Result<Vec<T>, Error> {
         self.ring.lane.check()?;
         let Some(slot) = &self.slot else { return Ok(Vec::new()) };
-        slot.copied.wait().map_err(|error| self.ring.lane.fault(error))?;
+        self.ring.lane.heard(slot.copied.wait())?;
         Ok(slot.memory.to_vec())
     }
 }

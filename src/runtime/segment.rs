@@ -164,7 +164,7 @@ impl Segment {
             // 1. In a turn of the lane's, and with the graph locked.
             // 2. The position is that of a kernel.
             // 3. (1) of the caller; the change keeps the module.
-            unsafe { self.executable.set_kernel(source.nodes[position], &mut change) }.map_err(Error::from)
+            lane.heard(unsafe { self.executable.set_kernel(source.nodes[position], &mut change) })
         } else {
             // SAFETY: (1) in a turn of the lane's. (2), (3) as above.
             unsafe { self.update_from(&graph, &source.nodes, position, &mut change) }

@@ -1,8 +1,9 @@
 //! Where work is put: the lane, the right to put it there, and who keeps what it uses.
 
-use super::lane::{CaptureTurn, Lane, LaneExclusive, LaneTurn};
+use super::branches::Branches;
+use super::lane::{Lane, LaneExclusive, LaneTurn};
 use super::retained::Retained;
-use crate::error::Misuse;
+use crate::error::Error;
 use crate::sync::Arc;
 
 /// How somebody comes by turns on a lane.
@@ -18,7 +19,7 @@ pub(crate) enum Turns<'a> {
 
 impl<'a> Turns<'a> {
     /// The right to put one piece of work on the lane.
-    pub(crate) fn take(self, lane: &'a Lane) -> Result<Option<LaneTurn<'a>>, Misuse> {
+    pub(crate) fn take(self, lane: &'a Lane) -> Result<Option<LaneTurn<'a>>, Error> {
         match self {
             Self::Each => lane.order().turn().map(Some),
             Self::OfHolder(exclusive) => Ok(Some(exclusive.turn())),
@@ -27,20 +28,16 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Who keeps what work uses.
+/// Who keeps what work uses. The two sides of a fork have the same.
+#[derive(Clone, Copy)]
 pub struct Keep<'a> {
-    pub(crate) retained: &'a mut Retained,
+    pub(crate) retained: &'a Retained,
     /// In a capture: the lanes that were drawn in.
-    pub(crate) branches: Option<&'a mut Vec<CaptureTurn>>,
-}
-
-impl Keep<'_> {
-    pub(crate) fn reborrow(&mut self) -> Keep<'_> {
-        Keep { retained: self.retained, branches: self.branches.as_deref_mut() }
-    }
+    pub(crate) branches: Option<&'a Branches>,
 }
 
 /// Where somebody puts work.
+#[derive(Clone, Copy)]
 pub struct Site<'a> {
     pub(crate) lane: &'a Arc<Lane>,
     /// The lane that a branch was forked off in the end; itself, if it is none. Panics of host calls are told there.
@@ -51,7 +48,7 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// Waits for a turn.
-    pub(crate) fn enter(self) -> Result<Place<'a>, Misuse> {
+    pub(crate) fn enter(self) -> Result<Place<'a>, Error> {
         let Self { lane, root, turns, keep } = self;
         Ok(Place { lane, root, retained: keep.retained, _turn: turns.take(lane)? })
     }
@@ -61,6 +58,6 @@ impl<'a> Site<'a> {
 pub(crate) struct Place<'a> {
     pub(crate) lane: &'a Lane,
     pub(crate) root: &'a Lane,
-    pub(crate) retained: &'a mut Retained,
+    pub(crate) retained: &'a Retained,
     _turn: Option<LaneTurn<'a>>,
 }

@@ -3,10 +3,10 @@
 use super::site::Site;
 use crate::device::Device;
 
-/// Somewhere to enqueue work: a branch of a stream ([`fork`](crate::Enqueue::fork)), or a stream in a body that is run both eagerly and
+/// Somewhere to enqueue work: either side of a [`fork`](crate::Enqueue::fork), or a stream in a body that is run both eagerly and
 /// under capture ([`warm_up`](crate::Stream::warm_up), [`capture_or_eager`](crate::Stream::capture_or_eager)).
 ///
-/// Has the operations of [`Enqueue`](crate::Enqueue).
+/// Has the operations of [`Enqueue`](crate::Enqueue). Lent to a body, and not `Send`: a body runs on one thread.
 pub struct Work<'a> {
     site: Site<'a>,
 }
@@ -28,8 +28,9 @@ impl<'a> Work<'a> {
         self.site.keep.branches.is_some()
     }
 
-    pub(crate) fn site(&mut self) -> Site<'_> {
-        let Site { lane, root, turns, keep } = &mut self.site;
-        Site { lane, root, turns: *turns, keep: keep.reborrow() }
+    pub(crate) fn site(&self) -> Site<'_> {
+        self.site
     }
 }
+
+static_assertions::assert_not_impl_any!(Work<'_>: Send, Sync);

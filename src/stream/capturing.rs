@@ -5,7 +5,7 @@ use super::{Core, Stream};
 use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
-use crate::runtime::{CapturePolicy, CaptureTurn, Fresh, InFlight, Keep, Lane, Retained, Segment};
+use crate::runtime::{Branches, CapturePolicy, CaptureTurn, Fresh, InFlight, Keep, Lane, Retained, Segment};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Global, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
@@ -55,7 +55,7 @@ struct Recording {
     capture: OpenCapture,
     retained: Retained,
     /// The lanes that were drawn in. They are the capture's until it has ended, though they are joined earlier.
-    branches: Vec<CaptureTurn>,
+    branches: Branches,
     turn: CaptureTurn,
     section: Section,
 }
@@ -83,7 +83,7 @@ impl Recording {
         lane.host_panic().take()?;
         lane.begin_capture(mode)?;
         let capture = OpenCapture { lane: lane.clone(), open: true };
-        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Vec::new(), turn, section })
+        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Branches::default(), turn, section })
     }
 
     /// Ends the capture after its body has succeeded.
@@ -127,8 +127,8 @@ impl<M: Mode, From: Resting> sealed_state::State for Capturing<M, From> {
 
     const PHASE: Phase = Phase::Capturing;
 
-    fn keep<'a>(_: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> Keep<'a> {
-        let Recording { retained, branches, .. } = &mut data.recording;
+    fn keep<'a>(_: &'a InFlight, data: &'a Self::Data, _: OnlyForDacapo) -> Keep<'a> {
+        let Recording { retained, branches, .. } = &data.recording;
         Keep { retained, branches: Some(branches) }
     }
 }

@@ -62,14 +62,14 @@ pub trait Enqueue: Recorder {
         if source.overlaps(destination) {
             return Err(Misuse::Overlap.into());
         }
-        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(source.device(), "source buffer")?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.allocation());
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.device_ptr(), destination.device_ptr(), source.size_bytes());
         // SAFETY: (1) both buffers are of this length, do not overlap, and are retained. (2) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) })
     }
 
     /// Sets every element to `value`. One memset node, where the bytes of `value` repeat after 1, 2 or 4 (any integer or
@@ -79,7 +79,7 @@ pub trait Enqueue: Recorder {
     /// [`Misuse::WrongContext`].
     #[doc(alias = "cuMemsetD32Async")]
     fn fill<T: Pod>(&mut self, destination: &Buffer<T>, value: T) -> Result<(), Error> {
-        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(destination.allocation());
         let (driver, stream, address) = (lane.driver(), lane.handle(), destination.device_ptr());
@@ -88,14 +88,14 @@ pub trait Enqueue: Recorder {
                 let count = destination.size_bytes() / unit_bytes(value);
                 // SAFETY: (1) the buffer is retained and `count` units long; an address is aligned to the element, and
                 // the unit divides the element's size. (2) The lane keeps its stream.
-                unsafe { driver.memset_async(address, value, count, stream) }?;
+                lane.heard(unsafe { driver.memset_async(address, value, count, stream) })?;
             }
             Fill::Strided(values) => {
                 let (pitch, rows) = (size_of::<T>(), destination.len());
                 for (value, offset) in values.into_iter().zip((0u64..).step_by(pitch / units_of(pitch))) {
                     // SAFETY: (1) the buffer is retained; unit and offset lie inside an element, `pitch` is the
                     // element's size, `rows` their number. (2) The lane keeps its stream.
-                    unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) }?;
+                    lane.heard(unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) })?;
                 }
             }
         }
@@ -113,13 +113,13 @@ pub trait Enqueue: Recorder {
     fn upload<T: Pod>(&mut self, source: &(impl HostMemory<T> + ?Sized), destination: &Buffer<T>) -> Result<(), Error> {
         let source = source.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.block());
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), source.size_bytes());
         // SAFETY: (1) both are of this length and retained. (2) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) })
     }
 
     /// Copies from a buffer to pinned host memory of the same length. One memcpy node, which writes the host memory at
@@ -135,14 +135,14 @@ pub trait Enqueue: Recorder {
     ) -> Result<(), Error> {
         let destination = destination.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(source.device(), "source buffer")?;
         retained.share(source.allocation());
         retained.share(destination.block());
         let (from, to, bytes) = (source.device_ptr(), destination.as_ptr().cast(), source.size_bytes());
         // SAFETY: (1) both are of this length and retained. (2) Nobody has a plain reference to pinned memory: it is
         // read and written by atomic words only. (3) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) })
     }
 
     /// Launches a kernel. One kernel node; the arguments' values are copied now. Buffers among the arguments, and the
@@ -169,7 +169,7 @@ pub trait Enqueue: Recorder {
     ) -> Result<(), Error> {
         let mut arguments = arguments.into();
         kernel.check(&config, &arguments)?;
-        let Place { lane, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(kernel.device(), "kernel")?;
         retained.share(kernel.module());
         for allocation in arguments.allocations() {
@@ -179,14 +179,14 @@ pub trait Enqueue: Recorder {
         let (driver, function, stream) = (lane.driver(), kernel.function(), lane.handle());
         let shape = KernelShape { grid, block, shared_bytes };
         let (attributes, mut pointers) = (attributes.of_driver(), arguments.pointers());
-        Ok(if attributes.is_empty() {
+        lane.heard(if attributes.is_empty() {
             // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
             // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
             unsafe { driver.launch_kernel(function, shape, stream, &mut pointers) }
         } else {
             // SAFETY: as above; (3) the caller's (3), too.
             unsafe { driver.launch_kernel_ex(function, shape, &attributes, stream, &mut pointers) }
-        }?)
+        })
     }
 
     /// Raises a [`DeviceCounter`] by one. One kernel node.
@@ -207,24 +207,31 @@ pub trait Enqueue: Recorder {
     /// [`synchronize`](Stream::synchronize) or `begin` on this stream returns [`Error::HostPanicked`].
     #[doc(alias = "cuLaunchHostFunc")]
     fn host(&mut self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Error> {
-        let Place { lane, root, retained, .. } = &mut self.site(OnlyForDacapo::new())?.enter()?;
+        let Place { lane, root, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         let call = HostCall::new(function, root.host_panic());
         retained.share(&call);
         // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
-        Ok(unsafe { call.enqueue(lane.driver(), lane.handle()) }?)
+        lane.heard(unsafe { call.enqueue(lane.driver(), lane.handle()) })
     }
 
-    /// Runs `body` on another stream, beside what is enqueued here after this returns, and joins it again: what follows waits for
-    /// both. On a capturing stream the branch becomes part of the graph; on any other it runs. The other stream may be of another
-    /// device, and a branch may fork again.
+    /// Runs `body` with two places to put work: this stream, and `other` as a branch of it. What is put on the one does not wait for
+    /// what is put on the other, so they may overlap on the device. When `body` is over the branch is joined: what is enqueued here
+    /// afterwards waits for both. On a capturing stream the branch becomes part of the graph; on any other it runs.
+    ///
+    /// Before the fork lies what was enqueued here so far; the branch waits for it. The other stream may be of another device. Both sides
+    /// may fork again; for several branches at once there is [`fork_many`](Self::fork_many). Neither can be kept beyond `body`.
     ///
     /// The branch is joined whatever becomes of `body`, on an error and a panic too, so that no capture is left unjoined. What it uses is
-    /// kept with what this stream uses. In a capture the other stream belongs to the capture until that has ended, and others who
-    /// want it get [`Misuse::CaptureOpen`]; it can be forked to again. Afterwards it is as it was.
+    /// kept with what this stream uses.
+    ///
+    /// Afterwards the other stream is as it was. In a capture it belongs to the capture until that has ended, and others who want it
+    /// get [`Misuse::CaptureOpen`]; it can be forked to again. Eagerly, `body` has both streams to itself: others who put work on a
+    /// sibling of one wait. (Two threads that, inside a fork, fork to each other's streams through siblings wait for each other.)
     ///
     /// # Errors
-    /// `body`'s own; [`Misuse::ForkToItself`] if both are one CUDA stream; [`Misuse::CaptureOpen`] if the other stream, or a sibling
-    /// of it, captures; [`Misuse::AlreadyCapturing`] if other code is capturing on it.
+    /// `body`'s own; [`Misuse::ForkToItself`] if both are one CUDA stream; [`Misuse::OutOfTurn`] if the other is a branch already, or in
+    /// the middle of a replay on this thread; [`Misuse::CaptureOpen`] if the other stream, or a sibling of it, captures;
+    /// [`Misuse::AlreadyCapturing`] if other code is capturing on it.
     ///
     /// # References
     /// [cuStreamWaitEvent](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html), traces `fork.*`
@@ -236,24 +243,61 @@ pub trait Enqueue: Recorder {
     ///
     /// let device = Device::open(0)?;
     /// let (mut stream, mut other) = (device.stream()?, device.stream()?);
-    /// let (a, b, sum) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?, stream.alloc::<u32>(2)?);
+    /// let (a, b) = (stream.alloc::<u32>(2)?, stream.alloc::<u32>(2)?);
     /// let captured = stream.capture(ThreadLocal, |c| {
-    ///     c.fork(&mut other, |branch| branch.fill(&b, 2))?; // beside what would follow here
-    ///     c.copy(&b, &sum.slice(1..)?)
+    ///     c.fork(&mut other, |main, branch| {
+    ///         main.fill(&a, 1)?; // these two
+    ///         branch.fill(&b, 2) // side by side
+    ///     })?;
+    ///     c.copy(&b.slice(..1)?, &a.slice(..1)?) // after both
     /// })?;
+    /// let census = captured.census();
+    /// let edges: Vec<_> = census.edges().iter().map(|edge| (edge.from, edge.to)).collect();
+    /// assert_eq!(edges, [(0, 2), (1, 2)]);
     /// let mut published = captured.publish()?;
     /// published.replay()?;
-    /// assert_eq!(published.read(&sum)?, [0, 2]);
-    /// # drop(a);
+    /// assert_eq!(published.read(&a)?, [2, 1]);
     /// # Ok::<(), dacapo::Error>(())
     /// ```
     #[doc(alias = "cuStreamWaitEvent")]
-    fn fork(
+    fn fork<R>(
         &mut self,
         other: &mut Stream<Idle>,
-        body: impl FnOnce(&mut Work<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.site(OnlyForDacapo::new())?.fork(&other.core.lane, body)
+        body: impl FnOnce(&mut Work<'_>, &mut Work<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.site(OnlyForDacapo::new())?.fork([&other.core.lane], |main, [branch]| body(main, branch))
+    }
+
+    /// As [`fork`](Self::fork), with several branches at once, none of which waits for another.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// let (mut stream, mut second, mut third) = (device.stream()?, device.stream()?, device.stream()?);
+    /// let (q, k, v) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     c.fork_many([&mut second, &mut third], |main, [left, right]| {
+    ///         main.fill(&q, 1)?;
+    ///         left.fill(&k, 2)?;
+    ///         right.fill(&v, 3)
+    ///     })
+    /// })?;
+    /// assert!(captured.census().edges().is_empty());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[doc(alias = "cuStreamWaitEvent")]
+    fn fork_many<const N: usize, R>(
+        &mut self,
+        others: [&mut Stream<Idle>; N],
+        body: impl FnOnce(&mut Work<'_>, &mut [Work<'_>; N]) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.site(OnlyForDacapo::new())?.fork(others.map(|other| &other.core.lane), body)
     }
 
     /// Keeps `value` for as long as the work enqueued or recorded here may run, and drops it after that: for a graph,
@@ -395,7 +439,7 @@ pub(crate) mod sealed {
         fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error>;
 
         /// Where to keep what is handed in.
-        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained;
+        fn keeper(&mut self, _: OnlyForDacapo) -> &Retained;
     }
 
     impl<S: State> Recorder for Stream<S> {
@@ -404,11 +448,11 @@ pub(crate) mod sealed {
             lane.check()?;
             in_flight.make_room(lane)?;
             let turns = if S::PHASE == Phase::Capturing { Turns::OfCapture } else { Turns::Each };
-            Ok(Site { lane, root: lane, turns, keep: S::keep(in_flight, &mut self.data, seal) })
+            Ok(Site { lane, root: lane, turns, keep: S::keep(in_flight, &self.data, seal) })
         }
 
-        fn keeper(&mut self, seal: OnlyForDacapo) -> &mut Retained {
-            S::keep(&mut self.core.in_flight, &mut self.data, seal).retained
+        fn keeper(&mut self, seal: OnlyForDacapo) -> &Retained {
+            S::keep(&self.core.in_flight, &self.data, seal).retained
         }
     }
 
@@ -417,7 +461,7 @@ pub(crate) mod sealed {
             Eager::site(self)
         }
 
-        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained {
+        fn keeper(&mut self, _: OnlyForDacapo) -> &Retained {
             self.keep().retained
         }
     }
@@ -429,7 +473,7 @@ pub(crate) mod sealed {
             Ok(site)
         }
 
-        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained {
+        fn keeper(&mut self, _: OnlyForDacapo) -> &Retained {
             Work::site(self).keep.retained
         }
     }

@@ -22,7 +22,7 @@ impl sealed_state::State for Idle {
 
     const PHASE: Phase = Phase::Idle;
 
-    fn keep<'a>(in_flight: &'a mut InFlight, (): &'a mut (), _: OnlyForDacapo) -> Keep<'a> {
+    fn keep<'a>(in_flight: &'a InFlight, (): &'a (), _: OnlyForDacapo) -> Keep<'a> {
         Keep { retained: in_flight.retained(), branches: None }
     }
 }
@@ -31,12 +31,13 @@ impl Device {
     /// Creates a stream, non-blocking: the legacy default stream leaves it alone.
     ///
     /// # Errors
-    /// [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
+    /// [`Faulted`](crate::Faulted), [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
     ///
     /// # References
     /// [cuStreamCreate](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
     #[doc(alias = "cuStreamCreate")]
     pub fn stream(&self) -> Result<Stream<Idle>, Error> {
+        self.check_fault()?;
         self.take_parked()?;
         self.check_tracking()?;
         // SAFETY: (1) `self` keeps the context alive.
@@ -72,6 +73,7 @@ impl Device {
     }
 
     fn claim(&self, stream: &Arc<CudaStream>) -> Result<Stream<Idle>, Error> {
+        self.check_fault()?;
         if StreamHandle::of(stream).is_default() {
             return Err(Misuse::DefaultStream.into());
         }

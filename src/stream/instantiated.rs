@@ -19,7 +19,7 @@ impl sealed_state::State for Instantiated {
 
     const PHASE: Phase = Phase::Instantiated;
 
-    fn keep<'a>(in_flight: &'a mut InFlight, _: &'a mut Captured, _: OnlyForDacapo) -> Keep<'a> {
+    fn keep<'a>(in_flight: &'a InFlight, _: &'a Captured, _: OnlyForDacapo) -> Keep<'a> {
         Keep { retained: in_flight.retained(), branches: None }
     }
 }

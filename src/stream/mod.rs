@@ -127,7 +127,7 @@ impl<S: State> Stream<S> {
     /// Asks the driver for the stream's capture status. In any state; changes nothing.
     ///
     /// # Errors
-    /// [`DriverError`]: after a device fault, that fault.
+    /// [`DriverError`](crate::DriverError): after a device fault, that fault.
     ///
     /// # References
     /// [cuStreamIsCapturing](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)

@@ -91,7 +91,7 @@ impl sealed_state::State for Published {
 
     const PHASE: Phase = Phase::Published;
 
-    fn keep<'a>(in_flight: &'a mut InFlight, _: &'a mut PublishedData, _: OnlyForDacapo) -> Keep<'a> {
+    fn keep<'a>(in_flight: &'a InFlight, _: &'a PublishedData, _: OnlyForDacapo) -> Keep<'a> {
         Keep { retained: in_flight.retained(), branches: None }
     }
 }
