@@ -72,7 +72,9 @@ impl Replayer {
     #[inline]
     fn replay_as(&self, token: Token) -> Result<(), Error> {
         let _range = range!("replay");
-        told(token, None, self.replay_untold(token))
+        let replayed = self.replay_untold(token);
+        told(token, None, &replayed);
+        replayed
     }
 
     #[inline]
@@ -160,7 +162,9 @@ impl Replayer {
     #[doc(alias = "cuGraphLaunch")]
     pub fn replay_segment(&self, index: usize) -> Result<(), Error> {
         let _range = range!("replay");
-        told(self.token, Some(index), self.replay_segment_untold(index))
+        let replayed = self.replay_segment_untold(index);
+        told(self.token, Some(index), &replayed);
+        replayed
     }
 
     fn replay_segment_untold(&self, index: usize) -> Result<(), Error> {
@@ -210,7 +214,9 @@ impl Replayer {
         after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let _range = range!("replay");
-        told(self.token, None, self.replay_around_untold(before, after))
+        let replayed = self.replay_around_untold(before, after);
+        told(self.token, None, &replayed);
+        replayed
     }
 
     fn replay_around_untold<R>(
@@ -317,14 +323,13 @@ impl Replayer {
 /// Tells of a replay, or of one that was refused or has failed.
 #[inline]
 #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody is told"))]
-fn told<R>(token: Token, segment: Option<usize>, replayed: Result<R, Error>) -> Result<R, Error> {
-    match &replayed {
+fn told<R>(token: Token, segment: Option<usize>, replayed: &Result<R, Error>) {
+    match replayed {
         Ok(_) => tell!(TRACE, stream = token.stream(), generation = token.generation(), segment, "replay"),
         Err(error) => {
             tell!(DEBUG, stream = token.stream(), generation = token.generation(), segment, %error, "replay refused");
         }
     }
-    replayed
 }
 
 /// Eager work of nobody's stream: handed to the lane when it is done, on unwinding too.
