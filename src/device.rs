@@ -220,6 +220,22 @@ impl Device {
 
     /// The device fault that has lost the context, once one is known. Every operation on the device says so from then on; what captured
     /// work used is kept for good. A new context needs a new process.
+    ///
+    /// # Examples
+    /// ```standalone_crate
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, DriverCode, Enqueue, Error, LaunchConfig};
+    ///
+    /// let device = Device::open(0)?;
+    /// let mut stream = device.stream()?;
+    /// let trap = device.load_ptx(include_str!("../kernels/basic.ptx"))?.kernel("trap")?;
+    /// // SAFETY: takes no arguments, and faults.
+    /// unsafe { stream.launch(&trap, LaunchConfig::new(1, 1), ()) }?;
+    /// assert!(stream.synchronize().is_err());
+    /// assert_eq!(device.fault().map(|cause| cause.code), Some(DriverCode::LAUNCH_FAILED));
+    /// assert!(matches!(stream.alloc::<u32>(1), Err(Error::Faulted(_))));
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[must_use]
     pub fn fault(&self) -> Option<DriverError> {
         self.0.fault.get().map(|fault| fault.cause)

@@ -8,6 +8,7 @@
 //! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
 //! | [`UpdateRefused`] | a published graph could not be updated in place, and the policy keeps it then | still published, as it was |
 //! | [`KernelMismatch`] | a kernel to be updated was not found, or is launched in another way | unchanged |
+//! | [`NotValid`] | the engine's own check refused a replay | unchanged, nothing was launched |
 //! | [`PartialReplay`] | a replay of several steps has stopped after the first of them | unchanged; what was launched runs |
 //! | [`Misuse`] | an argument that could not be ruled out at compile time, or a call out of turn | unchanged |
 //! | [`Stale`] | a replay of a generation that is no longer published | unchanged, nothing was launched |
@@ -23,6 +24,7 @@ use std::fmt;
 use crate::kernel_at::KernelMismatch;
 use crate::node::{KernelLaunch, Node};
 use crate::node_kind::NodeKind;
+use crate::sync::StaticMutex;
 
 /// A boxed error of somebody else's, as a capture body may return it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -51,6 +53,9 @@ pub enum Error {
     /// A kernel of a captured graph could not be found, or is not what it is to be updated with.
     #[error(transparent)]
     Kernel(#[from] Box<KernelMismatch>),
+    /// The engine's own check refused a replay.
+    #[error(transparent)]
+    NotValid(#[from] Box<NotValid>),
     /// A replay of several steps has stopped in the middle.
     #[error(transparent)]
     PartialReplay(#[from] Box<PartialReplay>),
@@ -95,6 +100,7 @@ impl Error {
             .or_else(family::<Refusal>)
             .or_else(family::<UpdateRefused>)
             .or_else(family::<KernelMismatch>)
+            .or_else(family::<NotValid>)
             .or_else(family::<PartialReplay>)
             .or_else(family::<Misuse>)
             .or_else(family::<Stale>)
@@ -113,6 +119,7 @@ impl Error {
             Self::Faulted(faulted) => Some(faulted.cause.code),
             Self::Poisoned(poisoned) => Some(poisoned.cause.code),
             Self::PartialReplay(partial) => partial.source.code(),
+            Self::NotValid(not_valid) => not_valid.why.code(),
             Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
             _ => None,
         }
@@ -143,6 +150,12 @@ impl From<KernelMismatch> for Error {
     }
 }
 
+impl From<NotValid> for Error {
+    fn from(not_valid: NotValid) -> Self {
+        Self::NotValid(Box::new(not_valid))
+    }
+}
+
 impl From<PartialReplay> for Error {
     fn from(partial: PartialReplay) -> Self {
         Self::PartialReplay(Box::new(partial))
@@ -157,14 +170,32 @@ impl<T> From<Rejected<T>> for Error {
 
 /// A transition that did not happen: the error, and the stream in the state that the driver has really left it in.
 ///
-/// A plain `?` in a function that returns [`Error`] keeps the error and drops the stream;
+/// A plain `?` in a function that returns [`Error`], or a boxed error, keeps the error and drops the stream, or keeps it in the box;
 /// [`into_parts`](Self::into_parts) keeps both.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, Misuse, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let (short, long) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(2)?);
+/// let rejected = stream.capture(ThreadLocal, |c| c.copy(&short, &long)).unwrap_err();
+/// let (stream, error) = rejected.into_parts();
+/// assert!(matches!(error, Error::Misuse(Misuse::LengthMismatch { source_len: 1, destination_len: 2 })));
+/// let captured = stream.capture(ThreadLocal, |c| c.fill(&long, 1))?; // the stream is idle, as it was
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[must_use = "dropping this drops the stream with it"]
-pub struct Rejected<T>(Box<(T, Error)>);
+pub struct Rejected<T>(
+    /// The stream in a lock that is never taken: so this can be shared between threads, as the error types of many programs ask,
+    /// though a stream cannot.
+    Box<(StaticMutex<T>, Error)>,
+);
 
 impl<T> Rejected<T> {
     pub(crate) fn new(stream: T, error: impl Into<Error>) -> Self {
-        Self(Box::new((stream, error.into())))
+        Self(Box::new((StaticMutex::new(stream), error.into())))
     }
 
     /// Why the transition did not happen.
@@ -181,12 +212,13 @@ impl<T> Rejected<T> {
 
     /// The stream alone, usable in the state its type names.
     pub fn into_stream(self) -> T {
-        self.0.0
+        self.0.0.into_inner()
     }
 
     /// Both.
     pub fn into_parts(self) -> (T, Error) {
-        *self.0
+        let (stream, error) = *self.0;
+        (stream.into_inner(), error)
     }
 }
 
@@ -555,6 +587,23 @@ impl UpdateReason {
 }
 
 /// A replay of several steps that has stopped: what came before the failed step has been launched, the rest has not.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let captured = stream
+///     .capture(ThreadLocal, |c| c.fill(&buffer, 1))?
+///     .seam(|_| Err(Error::from_body("no page left in the cache")));
+/// match captured.publish()?.replay() {
+///     Err(Error::PartialReplay(partial)) => assert_eq!((partial.done, partial.of), (1, 2)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("the replay stopped after {done} of {of} steps: {source}")]
 #[non_exhaustive]
@@ -568,9 +617,19 @@ pub struct PartialReplay {
 }
 
 impl PartialReplay {
-    pub(crate) fn after(done: usize, of: usize, source: impl Into<Error>) -> Error {
-        Self { done, of, source: source.into() }.into()
+    /// The error of a replay that has stopped there; of one that has not begun, its cause.
+    pub(crate) fn after(done: usize, of: usize, source: Error) -> Error {
+        if done == 0 { source } else { Self { done, of, source }.into() }
     }
+}
+
+/// A replay that the engine's own check has refused ([`valid_while`](crate::Stream::valid_while)). Nothing was launched.
+#[derive(Debug, thiserror::Error)]
+#[error("the captured work is not valid now, and was not launched: {why}")]
+#[non_exhaustive]
+pub struct NotValid {
+    /// What the check returned.
+    pub why: Error,
 }
 
 /// A request that the types could not rule out. Nothing has been done.

@@ -16,7 +16,7 @@
 //! What is enqueued on a capturing stream is recorded; on any other it runs ([`Enqueue`]). A published graph is replayed from
 //! any thread ([`Replayer`]). What a graph names is kept alive until it is destroyed and its work has finished.
 //!
-//! ```
+//! ```standalone_crate
 //! # dacapo_sim::install().unwrap();
 //! use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
 //!
@@ -76,7 +76,8 @@ pub use device::Device;
 pub use driver::DriverDot;
 pub use error::{
     BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Faulted, KnownKernels, ManifestMismatch, Misuse,
-    NodeName, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason, UpdateRefused,
+    NodeName, NotValid, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason,
+    UpdateRefused,
 };
 pub use gate::{CaptureGate, Synchronising};
 #[cfg(feature = "svg")]

@@ -10,7 +10,7 @@ pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) type Arc<T> = std::sync::Arc<T>;
 pub(crate) type OnceLock<T> = std::sync::OnceLock<T>;
-/// For statics, which no model looks at.
+/// For statics, and where there is no contention: no model looks at these.
 pub(crate) type StaticMutex<T> = parking_lot::Mutex<T>;
 /// For memory that the device writes, and for numbers that are only to be different: no model looks at them.
 pub(crate) type PlainAtomicU64 = std::sync::atomic::AtomicU64;

@@ -347,3 +347,45 @@ fn what_a_seam_uses_is_kept_until_a_drain() {
         assert_eq!(published.read(&work.x).unwrap(), [5.0; N as usize]);
     });
 }
+
+#[test]
+fn what_is_not_published_is_launched_by_its_owner() {
+    on_device(|rig| {
+        let mut stream = rig.stream();
+        let (a, b) = (stream.alloc::<u32>(1).unwrap(), stream.alloc::<u32>(1).unwrap());
+        let sibling = stream.sibling();
+        let mut captured = stream.capture(ThreadLocal, |c| c.fill(&a, 7)).unwrap();
+        captured.launch_all().unwrap();
+        assert_eq!(captured.read(&a).unwrap(), [7]);
+        let mut captured = captured.capture_segment(ThreadLocal, |c| c.copy(&a, &b)).unwrap();
+        captured.launch_segment(1).unwrap();
+        assert_eq!(captured.read(&b).unwrap(), [7]);
+        let refused = captured.launch_segment(2);
+        assert!(matches!(refused, Err(Error::Misuse(Misuse::NoSuchSegment { index: 2, of: 2 }))));
+        let capturing = sibling.begin(ThreadLocal).unwrap();
+        assert!(matches!(captured.launch_all(), Err(Error::Misuse(Misuse::CaptureOpen))));
+        drop(capturing.abort());
+        if let Some(sim) = rig.sim("injected faults") {
+            sim.inject(Fault::on("cuGraphLaunch").nth(2).code(1));
+            let partial = captured.launch_all().unwrap_err();
+            assert!(
+                partial.to_string().starts_with("the replay stopped after 1 of 2 steps: cuGraphLaunch"),
+                "{partial}"
+            );
+        }
+        captured.write(&[1], &a).unwrap();
+        let seam = (a.clone(), Arc::new(AtomicUsize::new(0)));
+        let ran = seam.1.clone();
+        let mut captured = captured.seam(move |eager| {
+            seam.1.fetch_add(1, Ordering::Relaxed);
+            eager.fill(&seam.0, 9)
+        });
+        assert!(matches!(captured.launch_segment(0), Err(Error::Misuse(Misuse::HasSeams))));
+        captured.launch_all().unwrap();
+        assert_eq!((captured.read(&a).unwrap(), captured.read(&b).unwrap()), (vec![9], vec![7]));
+        assert_eq!(ran.load(Ordering::Relaxed), 1);
+        let published = captured.publish().unwrap();
+        assert_eq!(published.replays(), 0, "those were no replays of this publication");
+        published.replay().unwrap();
+    });
+}

@@ -29,7 +29,7 @@ use crate::node_kind::NodeKind;
 /// checked: edges lead from one node to a later one.
 ///
 /// # Examples
-/// ```
+/// ```standalone_crate
 /// # dacapo_sim::install().unwrap();
 /// use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
 ///

@@ -15,7 +15,7 @@ use crate::node::{Dimensions, Node};
 /// Plain data: it keeps nothing alive, and shows what was there when it was taken.
 ///
 /// # Examples
-/// ```
+/// ```standalone_crate
 /// # dacapo_sim::install().unwrap();
 /// use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
 ///

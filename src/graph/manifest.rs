@@ -19,7 +19,7 @@ use crate::node::{KernelLaunch, Node};
 ///
 /// # Examples
 /// Declared, and captured otherwise:
-/// ```
+/// ```standalone_crate
 /// # dacapo_sim::install().unwrap();
 /// use dacapo::{CapturePolicy, Device, Enqueue, LaunchConfig, Manifest, NodeKind, ThreadLocal};
 ///

@@ -5,6 +5,25 @@ use smallvec::SmallVec;
 use crate::driver::LaunchAttribute;
 
 /// The shape of a launch.
+///
+/// # Examples
+/// ```standalone_crate
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
+///
+/// let device = Device::open(0)?;
+/// let mut stream = device.stream()?;
+/// let scale = device.load_ptx(include_str!("../../kernels/basic.ptx"))?.kernel("scale_f32")?;
+/// let x = stream.alloc::<f32>(512)?;
+/// let shapes = [LaunchConfig::for_elements(512), LaunchConfig::new(2, 256).cooperative()];
+/// let captured = stream.capture(ThreadLocal, |c| {
+///     // SAFETY: scale_f32(data, factor, n), over as many elements as the buffer holds.
+///     shapes.into_iter().try_for_each(|shape| unsafe { c.launch(&scale, shape, (&x, 2.0f32, 512u32)) })
+/// })?;
+/// let launches: Vec<_> = captured.census().kernels().map(ToString::to_string).collect();
+/// assert_eq!(launches, ["scale_f32 <<<2, 256>>>", "scale_f32 <<<2, 256>>> cooperative"]);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchConfig {
     /// Blocks in x, y and z.
@@ -86,6 +105,21 @@ impl LaunchConfig {
     /// The same in clusters of so many blocks, which share their memories (compute capability 9.0). The grid is a multiple of it.
     ///
     /// A graph with such a kernel is not updated in place: see [`UpdateReason::Cluster`](crate::UpdateReason::Cluster).
+    ///
+    /// # Examples
+    /// ```standalone_crate
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Error, LaunchConfig, Misuse};
+    ///
+    /// let device = Device::open(0)?;
+    /// let mut stream = device.stream()?;
+    /// let scale = device.load_ptx(include_str!("../../kernels/basic.ptx"))?.kernel("scale_f32")?;
+    /// let x = stream.alloc::<f32>(768)?;
+    /// // SAFETY: scale_f32(data, factor, n), over as many elements as the buffer holds.
+    /// let launched = unsafe { stream.launch(&scale, LaunchConfig::for_elements(768).cluster([2, 1, 1]), (&x, 2.0f32, 768u32)) };
+    /// assert!(matches!(launched, Err(Error::Misuse(Misuse::ClusterShape { .. })))); // three blocks are no pairs
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[must_use]
     pub const fn cluster(self, blocks: [u32; 3]) -> Self {
         Self { attributes: LaunchAttributes { cluster: Some(blocks), ..self.attributes }, ..self }
@@ -101,6 +135,27 @@ impl LaunchConfig {
     /// kernel's blocks have said so (`griddepcontrol.launch_dependents`) or ended (compute capability 9.0). It waits for that kernel's
     /// results itself (`griddepcontrol.wait`). In a graph it is a programmatic edge: a chain of 100 small kernels took 66.8 µs that way
     /// instead of 81.4 on an H200.
+    ///
+    /// # Examples
+    /// ```standalone_crate
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// let mut stream = device.stream()?;
+    /// let scale = device.load_ptx(include_str!("../../kernels/basic.ptx"))?.kernel("scale_f32")?;
+    /// let (x, y) = (stream.alloc::<f32>(256)?, stream.alloc::<f32>(256)?);
+    /// let shape = LaunchConfig::for_elements(256);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     // SAFETY: scale_f32(data, factor, n), over as many elements as each buffer holds; the second needs nothing of the first.
+    ///     unsafe {
+    ///         c.launch(&scale, shape, (&x, 2.0f32, 256u32))?;
+    ///         c.launch(&scale, shape.programmatic(), (&y, 2.0f32, 256u32))
+    ///     }
+    /// })?;
+    /// captured.publish()?.replay()?; // `Edge::programmatic` says that the second may begin before the first is done
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[must_use]
     pub const fn programmatic(self) -> Self {
         Self { attributes: LaunchAttributes { programmatic: true, ..self.attributes }, ..self }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::lane::Lane;
 use super::load::Load;
 use super::policy::{CapturePolicy, FailStop};
-use super::program::{Program, Rest, Seam, Step};
+use super::program::{Check, Program, Seam, Step};
 use super::segment::Segment;
 use crate::error::{Error, Misuse, Poisoned, UpdateRefused};
 use crate::graph::{Census, InspectedPart, Inspection};
@@ -33,6 +33,7 @@ pub struct Captured {
     parts: Vec<Part>,
     fail_stop: FailStop,
     drain_limit: Option<Duration>,
+    checks: Vec<Arc<Check>>,
 }
 
 impl Captured {
@@ -42,7 +43,13 @@ impl Captured {
             parts: vec![Part::Segment(first)],
             fail_stop: policy.on_unproven(),
             drain_limit: policy.drain_limit(),
+            checks: Vec::new(),
         }
+    }
+
+    /// From the next publication on it is asked before each replay, after those that are.
+    pub(crate) fn push_check(&mut self, check: Arc<Check>) {
+        self.checks.push(check);
     }
 
     /// Adds a segment. The stricter of the policies holds for all.
@@ -121,11 +128,12 @@ impl Captured {
         Ok(())
     }
 
-    /// Executables of the same graphs, for another lane. Those of what was [checked](Self::check_replicable).
+    /// Executables of the same graphs, with the same checks, for another lane. Those of what was [checked](Self::check_replicable).
     pub(crate) fn replicate(&self, lane: &Arc<Lane>, policy: &CapturePolicy) -> Result<Self, Error> {
         let Self { fail_stop, drain_limit, .. } = *self;
         // Begun empty, so that on an early return what has been uploaded is drained before it goes.
-        let mut replica = Self { lane: lane.clone(), parts: Vec::new(), fail_stop, drain_limit };
+        let (parts, checks) = (Vec::new(), self.checks.clone());
+        let mut replica = Self { lane: lane.clone(), parts, fail_stop, drain_limit, checks };
         for segment in self.segments() {
             replica.parts.push(Part::Segment(segment.replicate(lane, policy)?));
         }
@@ -173,8 +181,7 @@ impl Captured {
             Part::Seam(seam) => Step::Seam(seam.clone()),
         });
         let Some(Step::Launch(first)) = steps.next() else { unreachable!("what was captured begins with a segment") };
-        let rest: Vec<Step> = steps.collect();
-        Program { first, rest: (!rest.is_empty()).then(|| Arc::new(Rest(rest))) }
+        Program::new(first, self.checks.clone(), steps.collect())
     }
 
     /// Drains, destroys, releases; put off while a sibling captures.

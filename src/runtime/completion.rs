@@ -34,6 +34,20 @@ impl Waiting {
 ///
 /// # Dropping
 /// Waits for nothing, and stops nothing.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Waiting};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// stream.fill(&buffer, 7)?;
+/// let completion = stream.completion(Waiting::Sleep)?;
+/// std::thread::scope(|scope| scope.spawn(|| completion.wait()).join().unwrap())?;
+/// assert!(completion.is_done()?);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 pub struct Completion {
     event: Event,
     lane: Arc<Lane>,

@@ -21,6 +21,21 @@ use crate::sync::Arc;
 ///
 /// Has the operations of [`Enqueue`](crate::Enqueue), and waits, reads and writes as a stream does that is not capturing.
 /// Nobody else puts work on the stream meanwhile.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{DeviceCounter, Device, Enqueue};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let mut eager = stream.eager();
+/// let buffer = eager.buffer_from(&[1u32, 2])?;
+/// eager.fill(&buffer, 7)?;
+/// assert_eq!(eager.read(&buffer)?, [7, 7]);
+/// let counter = DeviceCounter::new(&mut eager)?; // what is made with it runs on the stream
+/// assert_eq!(counter.read(&mut eager)?, 0);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 pub struct Eager<'a> {
     lane: &'a Arc<Lane>,
     in_flight: &'a mut InFlight,

@@ -42,7 +42,7 @@ pub use measure::Measurement;
 #[cfg(all(loom, test))]
 pub(crate) use order::Order;
 pub use policy::{CapturePolicy, FailStop, MemoryNodes, UpdatePolicy};
-pub(crate) use program::Seam;
+pub(crate) use program::{Check, Seam};
 pub(crate) use replayer::Publication;
 pub use replayer::{Follower, Replayer};
 pub(crate) use retained::Retained;

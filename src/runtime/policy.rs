@@ -12,6 +12,23 @@ use crate::sync::Arc;
 /// The default refuses an empty graph and one that allocates memory, uploads the executable, and keeps captured storage
 /// for good when its work cannot be proven complete. Set it with
 /// [`Stream::with_policy`](crate::Stream::with_policy). Cheap to clone.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use std::time::Duration;
+/// use dacapo::{CapturePolicy, Device, FailStop, NodeKind, UpdatePolicy};
+///
+/// let policy = CapturePolicy::new()
+///     .expect([(NodeKind::Kernel, 53), (NodeKind::Memcpy, 2)])
+///     .update(UpdatePolicy::Keep)
+///     .retries(3)
+///     .drain_deadline(Duration::from_secs(10))
+///     .fail_stop(FailStop::Abort);
+/// let stream = Device::open(0)?.stream()?.with_policy(policy.clone());
+/// assert_eq!(stream.policy(), policy);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct CapturePolicy {
@@ -43,6 +60,19 @@ impl CapturePolicy {
     }
 
     /// Whether a graph without nodes is taken. It instantiates and launches, and does nothing (D14).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{CapturePolicy, Device, Error, Refusal, ThreadLocal};
+    ///
+    /// let stream = Device::open(0)?.stream()?;
+    /// let rejected = stream.capture(ThreadLocal, |_| Ok(())).unwrap_err();
+    /// assert!(matches!(rejected.error(), Error::Refused(Refusal::Empty)));
+    /// let stream = rejected.into_stream().with_policy(CapturePolicy::new().allow_empty(true));
+    /// assert_eq!(stream.capture(ThreadLocal, |_| Ok(()))?.census().nodes(), 0);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub const fn allow_empty(mut self, allow: bool) -> Self {
         self.allow_empty = allow;
         self
@@ -71,6 +101,27 @@ impl CapturePolicy {
     /// For how long a reset, discard or drop may wait for captured work to finish. If it has not by then, completion is unproven: what the
     /// work uses is kept for good, and what else happens is as [`fail_stop`](Self::fail_stop) says. Without a limit, which is the
     /// default, it waits for ever.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::time::Duration;
+    /// use dacapo::{CapturePolicy, Device, Enqueue, Error, ThreadLocal};
+    ///
+    /// let policy = CapturePolicy::new().drain_deadline(Duration::from_secs(1));
+    /// let mut stream = Device::open(0)?.stream()?.with_policy(policy);
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+    /// published.replay()?;
+    /// match published.reset() {
+    ///     Ok(_idle) => {}
+    ///     Err(rejected) => match rejected.error() {
+    ///         Error::Poisoned(poisoned) => eprintln!("what was captured is kept for good: {poisoned}"),
+    ///         other => eprintln!("{other}"),
+    ///     },
+    /// }
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub const fn drain_deadline(mut self, limit: Duration) -> Self {
         self.drain_limit = Some(limit);
         self
@@ -84,6 +135,22 @@ impl CapturePolicy {
 
     /// How often [`capture_or_eager`](crate::Stream::capture_or_eager) makes a capture again that others have invalidated. Not at all
     /// by default.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{CapturePolicy, CapturedOrEager, Device, Enqueue, ThreadLocal};
+    ///
+    /// let stream = Device::open(0)?.stream()?;
+    /// let mut stream = stream.with_policy(CapturePolicy::new().retries(2));
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// match stream.capture_or_eager(ThreadLocal, |work| work.fill(&buffer, 1))? {
+    ///     CapturedOrEager::Captured(captured) => println!("{}", captured.census()),
+    ///     CapturedOrEager::Eager(_, why) => println!("ran eagerly: {why}"),
+    ///     _ => {}
+    /// }
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub const fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
@@ -186,6 +253,25 @@ pub enum MemoryNodes {
 }
 
 /// What happens to a published graph when a new capture cannot take its place within its executable.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{CapturePolicy, Device, Enqueue, Error, ThreadLocal, UpdatePolicy, UpdateReason};
+///
+/// let policy = CapturePolicy::new().update(UpdatePolicy::Keep);
+/// let mut stream = Device::open(0)?.stream()?.with_policy(policy);
+/// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+/// let published = stream.capture(ThreadLocal, |c| c.fill(&a, 1))?.publish()?;
+/// let replayer = published.replayer();
+/// let (published, error) = published.update(ThreadLocal, |c| c.copy(&a, &b)).unwrap_err().into_parts();
+/// match error {
+///     Error::UpdateRefused(refused) => assert_eq!(refused.reason, UpdateReason::Kind),
+///     other => return Err(other),
+/// }
+/// replayer.replay()?; // as before
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UpdatePolicy {
@@ -199,6 +285,17 @@ pub enum UpdatePolicy {
 /// What happens when the drain of captured work fails: it may still be running, so what it uses must not be released.
 ///
 /// (What *eager* work uses is kept for good as well when a drain fails; the error is returned or parked, and the stream goes on.)
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{CapturePolicy, Device, FailStop};
+///
+/// // For work that must not go on after what cannot be proven: what several processes or devices share.
+/// let policy = CapturePolicy::new().fail_stop(FailStop::Abort);
+/// let stream = Device::open(0)?.stream()?.with_policy(policy);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FailStop {

@@ -10,7 +10,7 @@ use super::eager::Eager;
 use super::in_flight::InFlight;
 use super::lane::{Lane, LaneExclusive, LaneTurn};
 use super::measure::{Measurement, Stopwatch};
-use super::program::{Rest, Step};
+use super::program::{Program, Step};
 use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
 use crate::error::{Error, Misuse, PartialReplay};
@@ -58,7 +58,8 @@ impl Replayer {
     ///
     /// # Errors
     /// [`Stale`](crate::Stale) if the generation is not published any more; [`Misuse::CaptureOpen`] while a sibling of the stream
-    /// captures; [`Misuse::OutOfTurn`] in a seam of the same stream; [`DriverError`](crate::DriverError) if the
+    /// captures; [`Misuse::OutOfTurn`] in a seam of the same stream; [`NotValid`](crate::NotValid) if the engine's own check refuses
+    /// ([`valid_while`](crate::Stream::valid_while)); [`DriverError`](crate::DriverError) if the
     /// driver refuses the launch. In all these cases nothing was enqueued. [`PartialReplay`] if a later segment or a seam fails.
     ///
     /// # References
@@ -81,12 +82,12 @@ impl Replayer {
     fn replay_untold(&self, token: Token) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(token)?;
         let live = turn.slots.admit(token)?;
-        self.launch(live.program.first)?;
-        if live.program.rest.is_none() {
-            live.replays += 1;
-            return Ok(());
+        if live.program.rest.is_some() {
+            return self.replay_steps(turn, token);
         }
-        self.replay_rest(turn, token)
+        self.launch(live.program.first)?;
+        live.replays += 1;
+        Ok(())
     }
 
     /// Launches what a live slot publishes, in a turn.
@@ -101,38 +102,55 @@ impl Replayer {
         self.lane.heard(launched)
     }
 
-    /// Everything after the first segment.
+    /// Replays what is more than one segment, or has a check.
     #[cold]
-    fn replay_rest(&self, mut turn: LaneTurn<'_>, token: Token) -> Result<(), Error> {
+    fn replay_steps(&self, turn: LaneTurn<'_>, token: Token) -> Result<(), Error> {
+        let mut turn = self.checked(turn, token)?;
         let live = turn.slots.admit(token)?;
-        let Some(rest) = live.program.rest.clone() else { return Ok(()) };
-        if rest.has_seams() {
+        let program = live.program.clone();
+        if program.has_seams() {
             let exclusive = self.lane.order().hold_exclusively(turn);
-            let mut work = Loose::new(&self.lane);
-            return self.run(token, 1, &rest, &exclusive, &mut work);
+            return self.run(token, &program, &exclusive, &mut Loose::new(&self.lane));
         }
-        for (done, executable) in (1..).zip(live.program.executables().skip(1)) {
-            self.launch(executable).map_err(|error| PartialReplay::after(done, rest.0.len() + 1, error))?;
+        for (done, executable) in program.executables().enumerate() {
+            self.launch(executable).map_err(|error| PartialReplay::after(done, program.steps().count(), error))?;
         }
         live.replays += 1;
         Ok(())
     }
 
-    /// Runs the steps that follow the `done` ones which there are before `rest`.
+    /// A turn for something other than a plain replay.
+    fn turn(&self) -> Result<LaneTurn<'_>, Error> {
+        self.checked(self.lane.order().turn_for(self.token)?, self.token)
+    }
+
+    /// A turn in which the engine's own checks have passed, if there are any. They are asked between turns, and the generation may
+    /// have gone when this returns; within a generation they stay the same.
+    fn checked<'a>(&'a self, mut turn: LaneTurn<'a>, token: Token) -> Result<LaneTurn<'a>, Error> {
+        let program = &turn.slots.admit(token)?.program;
+        if !program.has_checks() {
+            return Ok(turn);
+        }
+        let program = program.clone();
+        drop(turn);
+        program.check()?;
+        self.lane.order().turn_for(token)
+    }
+
+    /// Runs all of a program, for an exclusive holder.
     fn run(
         &self,
         token: Token,
-        done: usize,
-        rest: &Rest,
+        program: &Program,
         exclusive: &LaneExclusive<'_>,
         work: &mut Loose<'_>,
     ) -> Result<(), Error> {
-        for (done, step) in (done..).zip(&rest.0) {
+        for (done, step) in program.steps().enumerate() {
             let stepped = match step {
                 Step::Seam(seam) => seam.run(&mut Eager::in_turn(exclusive, &self.lane, &mut work.in_flight)),
-                Step::Launch(executable) => self.launch_in(exclusive, token, *executable),
+                Step::Launch(executable) => self.launch_in(exclusive, token, executable),
             };
-            stepped.map_err(|error| PartialReplay::after(done, rest.0.len() + 1, error))?;
+            stepped.map_err(|error| PartialReplay::after(done, program.steps().count(), error))?;
         }
         // A seam may have retired it, on this thread.
         if let Ok(live) = exclusive.turn().slots.admit(token) {
@@ -159,6 +177,21 @@ impl Replayer {
     ///
     /// # Errors
     /// As [`replay`](Self::replay); [`Misuse::NoSuchSegment`], [`Misuse::HasSeams`].
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| c.fill(&a, 1))?.capture_segment(ThreadLocal, |c| c.fill(&b, 1))?;
+    /// let mut published = captured.publish()?;
+    /// published.replayer().replay_segment(1)?;
+    /// assert_eq!((published.read(&a)?, published.read(&b)?), (vec![0], vec![1]));
+    /// assert!(published.replay_segment(2).is_err());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuGraphLaunch")]
     pub fn replay_segment(&self, index: usize) -> Result<(), Error> {
         let _range = range!("replay");
@@ -168,7 +201,7 @@ impl Replayer {
     }
 
     fn replay_segment_untold(&self, index: usize) -> Result<(), Error> {
-        let mut turn = self.lane.order().turn_for(self.token)?;
+        let mut turn = self.turn()?;
         let live = turn.slots.admit(self.token)?;
         let of = live.program.executables().count();
         let executable = live.program.executables().nth(index).ok_or(Misuse::NoSuchSegment { index, of })?;
@@ -208,6 +241,23 @@ impl Replayer {
     ///
     /// # Errors
     /// `before`'s own, and then nothing is launched; as [`replay`](Self::replay); or `after`'s own.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Output, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let input = stream.alloc::<u32>(1)?;
+    /// let output = Output::<u32>::new(&mut stream.eager(), 1, 2)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.copy(&input, output.buffer()))?.publish()?;
+    /// let replayer = published.replayer();
+    /// let answers = [7, 8].map(|token| replayer.replay_around(|eager| eager.fill(&input, token), |eager| output.read(eager)));
+    /// for (answer, token) in answers.into_iter().zip([7, 8]) {
+    ///     assert_eq!(answer?.wait()?, [token]); // its own, though both were on their way
+    /// }
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn replay_around<R>(
         &self,
         before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
@@ -224,7 +274,7 @@ impl Replayer {
         before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
         after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let mut turn = self.lane.order().turn_for(self.token)?;
+        let mut turn = self.turn()?;
         turn.slots.admit(self.token)?;
         self.lane.device().check_fault()?;
         let exclusive = self.lane.order().hold_exclusively(turn);
@@ -237,14 +287,29 @@ impl Replayer {
     /// Replays all of it, for an exclusive holder.
     fn replay_in(&self, exclusive: &LaneExclusive<'_>, work: &mut Loose<'_>) -> Result<(), Error> {
         let program = exclusive.turn().slots.admit(self.token)?.program.clone();
-        self.launch_in(exclusive, self.token, program.first)?;
-        self.run(self.token, 1, program.rest.as_deref().unwrap_or(&Rest(Vec::new())), exclusive, work)
+        self.run(self.token, &program, exclusive, work)
     }
 
     /// Replays, and returns what tells when that replay has finished, whatever is enqueued after it.
     ///
     /// # Errors
     /// As [`replay`](Self::replay), and if the event cannot be had; then nothing was launched.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::time::Duration;
+    /// use dacapo::{Device, Enqueue, ThreadLocal, Waiting};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 7))?.publish()?;
+    /// let completion = published.replayer().replay_tracked(Waiting::Sleep)?;
+    /// while !completion.wait_for(Duration::from_millis(100))? {
+    ///     println!("still running");
+    /// }
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuEventRecord")]
     pub fn replay_tracked(&self, waiting: Waiting) -> Result<Completion, Error> {
         let completion = Completion::unrecorded(&self.lane, waiting)?;
@@ -276,8 +341,7 @@ impl Replayer {
             return Err(Misuse::NoIterations.into());
         }
         let stopwatch = Stopwatch::new(&self.lane)?;
-        let turn = self.lane.order().turn_for(self.token)?;
-        let exclusive = self.lane.order().hold_exclusively(turn);
+        let exclusive = self.lane.order().hold_exclusively(self.turn()?);
         let mut work = Loose::new(&self.lane);
         stopwatch.start(&self.lane)?;
         for _ in 0..iterations {
@@ -304,6 +368,21 @@ impl Replayer {
     }
 
     /// Whether the generation is still published. Another thread may reset it right after. Waits for nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 7))?.publish()?;
+    /// let replayer = published.replayer();
+    /// assert!(replayer.is_current());
+    /// drop(published.reset()?);
+    /// assert!(!replayer.is_current());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.current.get(self.token) == Some(self.token)
@@ -356,6 +435,24 @@ impl Drop for Loose<'_> {
 ///
 /// Where a [`Replayer`] names one generation and is stale once that is replaced, a follower goes on with the next. Each replay
 /// runs whole, on one generation, whose token it returns. After a reset it is [`Stale`](crate::Stale) too.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+///
+/// let device = Device::open(0)?;
+/// let mut stream = device.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let mut published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+/// let (replayer, follower) = (published.replayer(), published.follower());
+/// let other = device.stream()?.capture(ThreadLocal, |c| c.fill(&buffer, 2))?;
+/// let _idle = published.swap(other)?;
+/// assert!(matches!(replayer.replay(), Err(Error::Stale(_))));
+/// assert_eq!(follower.replay()?, published.token());
+/// assert_eq!(published.read(&buffer)?, [2]);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Follower(Replayer);
 

@@ -139,7 +139,24 @@ impl<T: Pod> Input<T> {
 ///
 /// A capture names [`buffer`](Self::buffer). [`read`](Self::read), on a stream that is not capturing or in
 /// [`Replayer::replay_around`](crate::Replayer::replay_around), enqueues a download into a page-locked slot and returns at once. Cloning
-/// adds an owner. For an example see [`Input`].
+/// adds an owner.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, Misuse, Output, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let output = Output::<u32>::new(&mut stream.eager(), 1, 2)?;
+/// let mut published = stream.capture(ThreadLocal, |c| c.fill(output.buffer(), 7))?.publish()?;
+/// published.replay()?;
+/// let first = output.read(&mut published.eager())?;
+/// let second = output.read(&mut published.eager())?;
+/// let third = output.read(&mut published.eager());
+/// assert!(matches!(third, Err(Error::Misuse(Misuse::RingFull { slots: 2 }))));
+/// assert_eq!(first.wait()?, second.wait()?); // which makes room again
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 pub struct Output<T>(Arc<Ring<T>>);
 
 impl<T: Pod> Output<T> {

@@ -17,6 +17,21 @@ use crate::sync::{AtomicU64, Ordering};
 /// Names exactly one published graph, for good: tokens of one stream are never the same for two graphs.
 ///
 /// A token owns nothing and keeps nothing alive. Two are equal if they name the same publication.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+/// let token = published.token();
+/// assert_eq!((token, token.generation()), (published.replayer().token(), 1));
+/// let again = published.reset()?.capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+/// assert_eq!(again.token().generation(), 2);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Token {
     owner: u64,

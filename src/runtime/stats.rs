@@ -3,6 +3,22 @@
 use crate::sync::{AtomicU64, Ordering};
 
 /// How often what has happened on a CUDA stream, over all siblings, since it was made or adopted. A look: other threads go on.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let rejected = stream.capture(ThreadLocal, |_| Ok(())).unwrap_err(); // nothing
+/// let published = rejected.into_stream().capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+/// published.replay()?;
+/// published.replay()?;
+/// let stats = published.stats();
+/// assert_eq!((stats.captures, stats.captures_lost, stats.replays), (1, 1, 2));
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Stats {

@@ -7,6 +7,23 @@ use crate::device::Device;
 /// under capture ([`warm_up`](crate::Stream::warm_up), [`capture_or_eager`](crate::Stream::capture_or_eager)).
 ///
 /// Has the operations of [`Enqueue`](crate::Enqueue). Lent to a body, and not `Send`: a body runs on one thread.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Buffer, Device, Enqueue, Error, ThreadLocal, Work};
+///
+/// fn step(work: &mut Work<'_>, x: &Buffer<u32>) -> Result<(), Error> {
+///     println!("{} on {}", if work.is_captured() { "captured" } else { "run" }, work.device().name());
+///     work.fill(x, 1)
+/// }
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let x = stream.alloc::<u32>(4)?;
+/// let stream = stream.warm_up(1, |work| step(work, &x))?;
+/// let outcome = stream.capture_or_eager(ThreadLocal, |work| step(work, &x))?;
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 pub struct Work<'a> {
     site: Site<'a>,
 }

@@ -226,6 +226,20 @@ impl<M: Mode, From: Resting> Stream<Capturing<M, From>> {
     /// Ends the capture, discards what was recorded, and goes back to the state it began in.
     ///
     /// Cannot fail: whether the capture was still intact makes no difference any more.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let mut capturing = stream.begin(ThreadLocal)?;
+    /// capturing.fill(&buffer, 7)?;
+    /// let mut stream = capturing.abort();
+    /// assert_eq!(stream.read(&buffer)?, [0]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn abort(self) -> Stream<From> {
         let Self { data: CapturingData { recording, from, .. }, core } = self;
         drop(recording);

@@ -306,12 +306,56 @@ pub trait Enqueue: Recorder {
     /// For what [`raw`](Self::raw) calls and kernels use behind this crate's back: an engine's slices, workspaces,
     /// modules, communicators. Things are dropped in the order in which they were handed in, on the thread that resets or drops the
     /// stream.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// struct Workspace;
+    /// impl Drop for Workspace {
+    ///     fn drop(&mut self) {
+    ///         println!("the graph is gone, and its work has finished");
+    ///     }
+    /// }
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream
+    ///     .capture(ThreadLocal, |c| {
+    ///         c.retain(Workspace);
+    ///         c.fill(&buffer, 1)
+    ///     })?
+    ///     .publish()?;
+    /// published.replay()?;
+    /// drop(published.reset()?);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     fn retain(&mut self, value: impl Send + 'static) {
         self.keeper(OnlyForDacapo::new()).own(value);
     }
 
     /// Keeps one more owner of `value`, as [`retain`](Self::retain) does; the same object is kept once, however often
     /// this is called.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::sync::Arc;
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (weights, buffer) = (Arc::new([1.5f32; 4]), stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     c.retain_shared(&weights);
+    ///     c.retain_shared(&weights);
+    ///     c.fill(&buffer, 1)
+    /// })?;
+    /// assert_eq!(Arc::strong_count(&weights), 2);
+    /// drop(captured);
+    /// assert_eq!(Arc::strong_count(&weights), 1);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     fn retain_shared<T: Send + Sync + 'static>(&mut self, value: &Arc<T>) {
         self.keeper(OnlyForDacapo::new()).share(value);
     }

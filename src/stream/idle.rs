@@ -99,6 +99,20 @@ impl<S: State> Stream<S> {
     ///
     /// # References
     /// [cuStreamBeginCapture](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let mut capturing = stream.begin(ThreadLocal)?;
+    /// capturing.fill(&buffer, 7)?;
+    /// let mut captured = capturing.end()?;
+    /// assert_eq!(captured.read(&buffer)?, [0]); // recorded, not run
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin<M: Mode>(self, _mode: M) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>>
     where
@@ -145,6 +159,26 @@ impl<S: State> Stream<S> {
     /// While one sibling captures, what the others would put on the CUDA stream would be recorded, or would spoil the capture.
     /// So it is refused with [`Misuse::CaptureOpen`] before it reaches the driver; a reset or drop of a sibling retires its
     /// generation at once, and what it has is drained and released when the capture has ended.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Error, Misuse, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (token, draft) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(4)?);
+    /// let verify = stream.sibling().capture(ThreadLocal, |c| c.fill(&draft, 0))?.publish()?;
+    /// let decode = stream.capture(ThreadLocal, |c| c.fill(&token, 1))?.publish()?;
+    /// decode.replay()?;
+    /// verify.replay()?;
+    ///
+    /// let mut again = decode.reset()?.begin(ThreadLocal)?;
+    /// assert!(matches!(verify.replay(), Err(Error::Misuse(Misuse::CaptureOpen))));
+    /// again.fill(&token, 2)?;
+    /// let decode = again.end()?.publish()?;
+    /// verify.replay()?;
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn sibling(&self) -> Stream<Idle> {
         Stream { data: (), core: Core::new(self.core.lane.clone(), self.core.claim.clone()) }
     }
@@ -172,3 +206,4 @@ impl sealed::BeginsCapture for Idle {
 }
 
 static_assertions::assert_impl_all!(Stream<Idle>: Send);
+static_assertions::assert_impl_all!(Rejected<Stream<Idle>>: Send, Sync);

@@ -24,6 +24,26 @@ pub struct PublishedData {
 }
 
 /// What became of the last update of a published graph.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, ThreadLocal, Update};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+/// let published = stream.capture(ThreadLocal, |c| c.fill(&a, 1))?.publish()?;
+/// let published = published.update(ThreadLocal, |c| {
+///     c.fill(&a, 1)?;
+///     c.copy(&a, &b)
+/// })?;
+/// match published.last_update() {
+///     Some(Update::NewGeneration(why)) => println!("generation {}: {why}", published.token().generation()),
+///     other => println!("{other:?}"),
+/// }
+/// assert_eq!(published.token().generation(), 2);
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Update {
@@ -177,6 +197,24 @@ impl<S: State> Stream<S> {
     ///
     /// # References
     /// [cuGraphExecUpdate](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html)
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal, Update};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&a, 1))?.publish()?;
+    /// let published = published.begin_update(ThreadLocal)?.abort(); // published as it was
+    /// let mut capturing = published.begin_update(ThreadLocal)?;
+    /// capturing.fill(&b, 1)?;
+    /// let mut published = capturing.end()?;
+    /// assert_eq!(published.last_update(), Some(&Update::InPlace));
+    /// published.replay()?;
+    /// assert_eq!((published.read(&a)?, published.read(&b)?), (vec![0], vec![1]));
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuGraphExecUpdate")]
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_update<M: Mode>(self, _mode: M) -> Result<Stream<Capturing<M, Published>>, Rejected<Stream<Published>>>
@@ -194,6 +232,22 @@ impl<S: State> Stream<S> {
     ///
     /// # Errors
     /// Still `Published`, with what [`begin`](Self::begin) returns; [`Misuse::NoSuchSegment`].
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (a, b) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| c.fill(&a, 1))?.capture_segment(ThreadLocal, |c| c.fill(&b, 1))?;
+    /// let mut capturing = captured.publish()?.begin_update_segment(1, ThreadLocal)?;
+    /// capturing.fill(&b, 2)?;
+    /// let mut published = capturing.end()?;
+    /// published.replay()?;
+    /// assert_eq!((published.read(&a)?, published.read(&b)?), (vec![1], vec![2]));
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuGraphExecUpdate")]
     pub fn begin_update_segment<M: Mode>(
         self,
@@ -260,6 +314,22 @@ impl<S: State> Stream<S> {
     /// # Errors
     /// `Idle` but [`Poisoned`](crate::Poisoned) if the drain fails: nothing is let go then, see
     /// [`FailStop`](crate::FailStop).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 7))?.publish()?;
+    /// let replayer = published.replayer();
+    /// replayer.replay()?;
+    /// let mut stream = published.reset()?; // waits for that
+    /// assert!(matches!(replayer.replay(), Err(Error::Stale(_))));
+    /// assert_eq!(stream.read(&buffer)?, [7]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn reset(self) -> Result<Stream<Idle>, Rejected<Stream<Idle>>>
     where
@@ -307,6 +377,29 @@ impl Stream<Published> {
     /// [`Misuse::GenerationsExhausted`]; [`DriverError`](crate::DriverError) if the other stream cannot be drained.
     /// The swap has happened if the release of the old graph fails: [`Poisoned`](crate::Poisoned) is then what the next operation
     /// on this stream says.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal, Update};
+    ///
+    /// let device = Device::open(0)?;
+    /// let mut stream = device.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let mut published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1))?.publish()?;
+    /// let follower = published.follower();
+    /// let other = device.stream()?.capture(ThreadLocal, |c| c.fill(&buffer, 2))?;
+    /// let _idle = std::thread::scope(|scope| {
+    ///     let replays = scope.spawn(|| (0..100).try_for_each(|_| follower.replay().map(drop)));
+    ///     let swapped = published.swap(other);
+    ///     replays.join().unwrap()?; // none was lost
+    ///     swapped.map_err(dacapo::Error::from)
+    /// })?;
+    /// assert_eq!(published.last_update(), Some(&Update::Swapped));
+    /// follower.replay()?;
+    /// assert_eq!(published.read(&buffer)?, [2]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn swap(&mut self, other: Stream<Instantiated>) -> Result<Stream<Idle>, Rejected<Stream<Instantiated>>> {
         let lane = self.core.lane.clone();
         let ready = lane.check_context(other.device(), "graph").map_err(Error::from);
@@ -352,3 +445,4 @@ impl Stream<Published> {
 }
 
 static_assertions::assert_impl_all!(Stream<Published>: Send);
+static_assertions::assert_impl_all!(Rejected<Stream<Published>>: Send, Sync);

@@ -97,6 +97,20 @@ impl<S: State> Stream<S> {
     ///
     /// # Errors
     /// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen), [`DriverError`](crate::DriverError).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Waiting};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// stream.fill(&buffer, 7)?;
+    /// let completion = stream.completion(Waiting::Spin)?;
+    /// completion.wait()?; // for that, and for nothing that is enqueued after it
+    /// assert!(completion.is_done()?);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuEventRecord")]
     pub fn completion(&mut self, waiting: Waiting) -> Result<Completion, Error>
     where
