@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gathers test binaries, examples and benches into a folder, stripped, with a script that runs them: for a machine that has a
-# GPU but no Rust. Usage: scripts/pack.sh DIR; there: DIR/run.sh [test|examples|bench|sanitizer]...
+# GPU but no Rust. Usage: scripts/pack.sh DIR; there: DIR/run.sh [test|stress|examples|bench|sanitizer]...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:?usage: scripts/pack.sh DIR}

@@ -1,4 +1,4 @@
-//! Models of what threads may do to each other, run by loom in every order: `RUSTFLAGS="--cfg loom" cargo test --release --lib models`.
+//! Models of what threads may do to each other, run by loom in every order: `.ci/run loom`. `docs/testing.md` lists them.
 //!
 //! They run the very code that replays, resets, captures and updates run, on the parts of it that know nothing of the driver.
 //! A stand-in for the device counts what was launched on it.
