@@ -5,7 +5,7 @@ set -u
 packed=$(cd "$(dirname "$0")" && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-tar -C "$here" -xzf "$packed/files.tar.gz"
+tar -C "$here" -xJf "$packed/files.tar.xz"
 export DACAPO_DRIVER=cuda
 status=0
 summary=""
