@@ -4,3 +4,4 @@ set -eu
 cd "$(dirname "$0")/.."
 TRYBUILD=overwrite cargo test --quiet --test ui misuse_does_not_compile
 git --no-pager diff --stat -- ui-tests
+git status --short ui-tests

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs what scripts/pack.sh has gathered, on the machine's own CUDA driver. Usage: run.sh [test|examples|bench|sanitizer]...
+# Runs what scripts/pack.sh has gathered, on the machine's own CUDA driver. Usage: run.sh [test|stress|examples|bench|sanitizer]...
 # Prints every command's output, and the test runners' counts at the end. Fails if anything did.
 set -u
 packed=$(cd "$(dirname "$0")" && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-tar -C "$here" -xzf "$packed/files.tar.gz"
+tar -C "$here" -xJf "$packed/files.tar.xz"
 export DACAPO_DRIVER=cuda
 status=0
 summary=""
@@ -31,15 +31,27 @@ stage_test() {
     done
 }
 
+# The threads of tests/stress.rs, for a minute.
+stage_stress() {
+    check stress env DACAPO_STRESS_SECONDS=60 timeout 180 "$here/tests/stress" --nocapture
+}
+
 stage_examples() {
-    check 01_capture_and_replay "$here/01_capture_and_replay"
+    local example
+    for example in 01_capture_and_replay 02_recover_from_failure 03_segments_with_a_seam 04_update_and_hot_swap 06_buckets; do
+        check "$example" "$here/$example"
+    done
+    check 05_inspect "$here/05_inspect" "$here/inspect"
     check decode_loop "$here/decode_loop" --tokens 64
+    check decode_loop-verify "$here/decode_loop" --tokens 64 --verify-width 4
     check decode_loop-json "$here/decode_loop" --prompt "Da capo" --tokens 200 --json
 }
 
 stage_bench() {
     check bench_replay "$here/bench_replay" --rounds 2000
     check bench_replay-again "$here/bench_replay" --rounds 2000
+    check bench_seam "$here/bench_seam" --rounds 2000
+    check bench_capture "$here/bench_capture" --rounds 30
 }
 
 stage_sanitizer() {

@@ -38,8 +38,16 @@ pub struct Buffer<T> {
 pub(crate) struct Allocation {
     device: Device,
     address: u64,
+    bytes: usize,
     /// The stream that an adopted slice was allocated on, kept as the slice kept it.
     _origin: Option<Arc<CudaStream>>,
+}
+
+impl Allocation {
+    /// Address and size in bytes.
+    pub(crate) fn span(&self) -> (u64, usize) {
+        (self.address, self.bytes)
+    }
 }
 
 impl Drop for Allocation {
@@ -71,7 +79,7 @@ impl<T: Pod> Buffer<T> {
     pub(crate) fn allocate(device: &Device, len: usize) -> Result<Self, Error> {
         let bytes = bytes_of::<T>(len)?;
         let address = device.with_current(|driver| driver.mem_alloc(bytes))?;
-        let allocation = Arc::new(Allocation { device: device.clone(), address, _origin: None });
+        let allocation = Arc::new(Allocation { device: device.clone(), address, bytes, _origin: None });
         Ok(Self { allocation, offset: 0, len, element: PhantomData })
     }
 
@@ -171,13 +179,14 @@ impl Device {
             Ok(()) => {}
             Err(error) => return Err(Rejected::new(slice, error)),
         }
-        let (len, origin) = (slice.len(), slice.stream().clone());
+        let (len, bytes, origin) = (slice.len(), slice.num_bytes(), slice.stream().clone());
         let address = slice.leak();
-        let allocation = Arc::new(Allocation { device: self.clone(), address, _origin: Some(origin) });
+        let allocation = Arc::new(Allocation { device: self.clone(), address, bytes, _origin: Some(origin) });
         Ok(Buffer { allocation, offset: 0, len, element: PhantomData })
     }
 
     fn check_adoption<T>(&self, slice: &CudaSlice<T>) -> Result<(), Error> {
+        self.check_fault()?;
         if slice.context().cu_ctx() != self.cuda_context().cu_ctx() {
             return Err(Misuse::WrongContext { what: "slice" }.into());
         }

@@ -7,8 +7,9 @@ use std::fmt;
 use cudarc::driver::CudaContext;
 
 use crate::driver::{ContextHandle, DeviceAttribute, Driver};
-use crate::error::{DriverError, Error, Misuse, Parked, Unavailable};
-use crate::sync::{Arc, Mutex};
+use crate::error::{DriverError, Error, Faulted, Misuse, Parked, Unavailable};
+use crate::sync::{Arc, Mutex, OnceLock};
+use crate::trace::tell;
 
 /// A GPU, and the context on it that everything here works in. Cheap to clone.
 ///
@@ -37,6 +38,8 @@ struct Inner {
     /// The first error of a `Drop` that nobody has been told of. Locked for a moment only, and nothing else is locked
     /// or called meanwhile.
     parked: Mutex<Option<DriverError>>,
+    /// The first error that lost the context. Written once; a reader that finds it sees all of it.
+    fault: OnceLock<Faulted>,
 }
 
 impl Device {
@@ -96,7 +99,7 @@ impl Device {
 
     fn with_context(driver: &'static Driver, context: Arc<CudaContext>) -> Result<Self, Error> {
         let name = driver.device_get_name(context.cu_device())?.into();
-        Ok(Self(Arc::new(Inner { driver, context, name, parked: Mutex::new(None) })))
+        Ok(Self(Arc::new(Inner { driver, context, name, parked: Mutex::new(None), fault: OnceLock::new() })))
     }
 
     /// The device's number, from 0.
@@ -170,13 +173,14 @@ impl Device {
     ) -> Result<R, DriverError> {
         let driver = self.driver();
         // SAFETY: (1) `self` keeps the context alive.
-        unsafe { driver.with_context(self.handle(), || body(driver)) }
+        unsafe { driver.with_context(self.handle(), || body(driver)) }.inspect_err(|error| self.note(*error))
     }
 
     /// Parks the error of a `Drop` until somebody can be told. The first one stays: it is the cause more often than not.
     pub(crate) fn park(&self, result: Result<(), DriverError>) {
         if let Err(error) = result {
             self.0.parked.lock().get_or_insert(error);
+            tell!(WARN, device = self.ordinal(), %error, "drop failed");
         }
     }
 
@@ -188,6 +192,82 @@ impl Device {
             Some(error) => Err(Parked { error }),
             None => Ok(()),
         }
+    }
+
+    /// Remembers an error that has lost the context, if it is one and the first.
+    pub(crate) fn note(&self, error: DriverError) {
+        if error.code.loses_the_context() {
+            let _ = self.0.fault.set(Faulted { cause: error });
+        }
+    }
+
+    /// What a driver error is to be reported as: itself, and remembered if it has lost the context; once the context is lost, the
+    /// fault that has lost it, of which it is an echo.
+    pub(crate) fn fault_of(&self, error: DriverError) -> Error {
+        match self.check_fault() {
+            Ok(()) => {
+                self.note(error);
+                error.into()
+            }
+            Err(fault) => fault.into(),
+        }
+    }
+
+    /// Refuses once the context is lost: every call on it would fail (D13).
+    pub(crate) fn check_fault(&self) -> Result<(), Faulted> {
+        self.0.fault.get().map_or(Ok(()), |fault| Err(*fault))
+    }
+
+    /// The device fault that has lost the context, once one is known. Every operation on the device says so from then on; what captured
+    /// work used is kept for good. A new context needs a new process.
+    ///
+    /// # Examples
+    /// ```standalone_crate
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, DriverCode, Enqueue, Error, LaunchConfig};
+    ///
+    /// let device = Device::open(0)?;
+    /// let mut stream = device.stream()?;
+    /// let trap = device.load_ptx(include_str!("../kernels/basic.ptx"))?.kernel("trap")?;
+    /// // SAFETY: takes no arguments, and faults.
+    /// unsafe { stream.launch(&trap, LaunchConfig::new(1, 1), ()) }?;
+    /// assert!(stream.synchronize().is_err());
+    /// assert_eq!(device.fault().map(|cause| cause.code), Some(DriverCode::LAUNCH_FAILED));
+    /// assert!(matches!(stream.alloc::<u32>(1), Err(Error::Faulted(_))));
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fault(&self) -> Option<DriverError> {
+        self.0.fault.get().map(|fault| fault.cause)
+    }
+
+    /// Runs `body` with this thread's capture mode relaxed (`cuThreadExchangeStreamCaptureMode`), so that calls of others which would
+    /// be refused during a capture, and spoil it, go through: allocations, frees, synchronisations of *other* streams. On unwinding,
+    /// too, the mode is put back.
+    ///
+    /// What this crate itself calls needs no such thing. It does not help what spoils a capture in every mode: waiting for the
+    /// capturing stream or for the whole context (D4).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// // SAFETY: what is allocated here is used on one stream.
+    /// let elsewhere = unsafe { device.context() }.new_stream()?;
+    /// let mut stream = device.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     let scratch = device.allow_unsafe_calls(|| elsewhere.alloc_zeros::<u32>(64))?;
+    ///     c.retain(scratch);
+    ///     c.fill(&buffer, 1)
+    /// })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[doc(alias = "cuThreadExchangeStreamCaptureMode")]
+    pub fn allow_unsafe_calls<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.driver().relaxed(body)
     }
 
     pub(crate) fn check_tracking(&self) -> Result<(), Misuse> {

@@ -6,15 +6,25 @@
 //! | [`Unavailable`] | no driver library, a driver too old, no such device | there is none yet |
 //! | [`CaptureFailure`] | a capture did not yield a graph: the body's error, the end's, a parked one | the state the capture began in |
 //! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
-//! | [`Misuse`] | an argument that could not be ruled out at compile time | unchanged |
+//! | [`UpdateRefused`] | a published graph could not be updated in place, and the policy keeps it then | still published, as it was |
+//! | [`KernelMismatch`] | a kernel to be updated was not found, or is launched in another way | unchanged |
+//! | [`NotValid`] | the engine's own check refused a replay | unchanged, nothing was launched |
+//! | [`PartialReplay`] | a replay of several steps has stopped after the first of them | unchanged; what was launched runs |
+//! | [`Misuse`] | an argument that could not be ruled out at compile time, or a call out of turn | unchanged |
 //! | [`Stale`] | a replay of a generation that is no longer published | unchanged, nothing was launched |
 //! | [`Parked`] | an earlier `Drop` failed, and nobody has heard of it yet | unchanged; the report clears it |
+//! | [`Faulted`] | the device has faulted, and its context is lost | refuses everything from here on |
 //! | [`Poisoned`] | completion could not be proven, so captured storage was kept for good | refuses everything from here on |
 //!
 //! Display texts are one line, lower case, without a full stop. No variant holds a free-form string of our own.
 
 use std::error::Error as StdError;
 use std::fmt;
+
+use crate::kernel_at::KernelMismatch;
+use crate::node::{KernelLaunch, Node};
+use crate::node_kind::NodeKind;
+use crate::sync::StaticMutex;
 
 /// A boxed error of somebody else's, as a capture body may return it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -37,6 +47,18 @@ pub enum Error {
     /// A capture succeeded, but the graph is not one that the policy takes.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A published graph could not be updated in place.
+    #[error(transparent)]
+    UpdateRefused(#[from] Box<UpdateRefused>),
+    /// A kernel of a captured graph could not be found, or is not what it is to be updated with.
+    #[error(transparent)]
+    Kernel(#[from] Box<KernelMismatch>),
+    /// The engine's own check refused a replay.
+    #[error(transparent)]
+    NotValid(#[from] Box<NotValid>),
+    /// A replay of several steps has stopped in the middle.
+    #[error(transparent)]
+    PartialReplay(#[from] Box<PartialReplay>),
     /// An argument was wrong.
     #[error(transparent)]
     Misuse(#[from] Misuse),
@@ -46,6 +68,9 @@ pub enum Error {
     /// An error of an earlier `Drop` that nobody has been told of.
     #[error(transparent)]
     Parked(#[from] Parked),
+    /// The device has faulted, and its context is lost.
+    #[error(transparent)]
+    Faulted(#[from] Faulted),
     /// Captured storage was kept for good because its work could not be proven complete.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),
@@ -73,9 +98,14 @@ impl Error {
             .or_else(family::<Unavailable>)
             .or_else(family::<CaptureFailure>)
             .or_else(family::<Refusal>)
+            .or_else(family::<UpdateRefused>)
+            .or_else(family::<KernelMismatch>)
+            .or_else(family::<NotValid>)
+            .or_else(family::<PartialReplay>)
             .or_else(family::<Misuse>)
             .or_else(family::<Stale>)
             .or_else(family::<Parked>)
+            .or_else(family::<Faulted>)
             .or_else(family::<Poisoned>)
             .unwrap_or_else(Self::Body)
     }
@@ -86,7 +116,10 @@ impl Error {
         match self {
             Self::Driver(error) | Self::Module(error, _) => Some(error.code),
             Self::Parked(parked) => Some(parked.error.code),
+            Self::Faulted(faulted) => Some(faulted.cause.code),
             Self::Poisoned(poisoned) => Some(poisoned.cause.code),
+            Self::PartialReplay(partial) => partial.source.code(),
+            Self::NotValid(not_valid) => not_valid.why.code(),
             Self::Capture(failure) => failure.body.as_ref().and_then(Self::code).or(failure.end.map(|end| end.code)),
             _ => None,
         }
@@ -105,6 +138,30 @@ impl From<CaptureFailure> for Error {
     }
 }
 
+impl From<UpdateRefused> for Error {
+    fn from(refused: UpdateRefused) -> Self {
+        Self::UpdateRefused(Box::new(refused))
+    }
+}
+
+impl From<KernelMismatch> for Error {
+    fn from(mismatch: KernelMismatch) -> Self {
+        Self::Kernel(Box::new(mismatch))
+    }
+}
+
+impl From<NotValid> for Error {
+    fn from(not_valid: NotValid) -> Self {
+        Self::NotValid(Box::new(not_valid))
+    }
+}
+
+impl From<PartialReplay> for Error {
+    fn from(partial: PartialReplay) -> Self {
+        Self::PartialReplay(Box::new(partial))
+    }
+}
+
 impl<T> From<Rejected<T>> for Error {
     fn from(rejected: Rejected<T>) -> Self {
         rejected.into_error()
@@ -113,14 +170,32 @@ impl<T> From<Rejected<T>> for Error {
 
 /// A transition that did not happen: the error, and the stream in the state that the driver has really left it in.
 ///
-/// A plain `?` in a function that returns [`Error`] keeps the error and drops the stream;
+/// A plain `?` in a function that returns [`Error`], or a boxed error, keeps the error and drops the stream, or keeps it in the box;
 /// [`into_parts`](Self::into_parts) keeps both.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, Misuse, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let (short, long) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(2)?);
+/// let rejected = stream.capture(ThreadLocal, |c| c.copy(&short, &long)).unwrap_err();
+/// let (stream, error) = rejected.into_parts();
+/// assert!(matches!(error, Error::Misuse(Misuse::LengthMismatch { source_len: 1, destination_len: 2 })));
+/// let captured = stream.capture(ThreadLocal, |c| c.fill(&long, 1))?; // the stream is idle, as it was
+/// # Ok::<(), dacapo::Error>(())
+/// ```
 #[must_use = "dropping this drops the stream with it"]
-pub struct Rejected<T>(Box<(T, Error)>);
+pub struct Rejected<T>(
+    /// The stream in a lock that is never taken: so this can be shared between threads, as the error types of many programs ask,
+    /// though a stream cannot.
+    Box<(StaticMutex<T>, Error)>,
+);
 
 impl<T> Rejected<T> {
     pub(crate) fn new(stream: T, error: impl Into<Error>) -> Self {
-        Self(Box::new((stream, error.into())))
+        Self(Box::new((StaticMutex::new(stream), error.into())))
     }
 
     /// Why the transition did not happen.
@@ -137,12 +212,13 @@ impl<T> Rejected<T> {
 
     /// The stream alone, usable in the state its type names.
     pub fn into_stream(self) -> T {
-        self.0.0
+        self.0.0.into_inner()
     }
 
     /// Both.
     pub fn into_parts(self) -> (T, Error) {
-        *self.0
+        let (stream, error) = *self.0;
+        (stream.into_inner(), error)
     }
 }
 
@@ -218,6 +294,13 @@ impl DriverCode {
     pub const STREAM_CAPTURE_IMPLICIT: Self = Self(906);
     pub const CAPTURED_EVENT: Self = Self(907);
     pub const STREAM_CAPTURE_WRONG_THREAD: Self = Self(908);
+    pub const GRAPH_EXEC_UPDATE_FAILURE: Self = Self(910);
+
+    /// Whether the code says that work on the device has faulted in a way that loses the context.
+    pub(crate) const fn loses_the_context(self) -> bool {
+        // ECC and NVLink errors; illegal address, timeout, assertion, and the exceptions of device code.
+        matches!(self.0, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719)
+    }
 
     /// The number, as in `cuda.h`.
     #[must_use]
@@ -349,7 +432,7 @@ fn meaning_of_end(code: DriverCode) -> Option<&'static str> {
 }
 
 /// A graph that was captured without an error and that the policy does not take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// Nothing was recorded: the work went to another stream, or there was none.
@@ -367,6 +450,186 @@ pub enum Refusal {
         /// Free nodes in the graph.
         frees: usize,
     },
+    /// There are more or fewer nodes of a kind than the policy expects.
+    #[error("the captured graph has {found} {kind} nodes, expected were {expected} (CapturePolicy::expect)")]
+    Count {
+        /// The first kind that differs, in the driver's order.
+        kind: NodeKind,
+        /// Nodes of it that the policy expects.
+        expected: usize,
+        /// Nodes of it in the graph.
+        found: usize,
+    },
+    /// The graph launches something else than the manifest says.
+    #[error(transparent)]
+    Manifest(#[from] Box<ManifestMismatch>),
+}
+
+/// Where a captured graph first differs from its manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ManifestMismatch {
+    /// The position, from 0, in the order of [`Census::in_order`](crate::Census::in_order).
+    pub position: usize,
+    /// What the manifest has there; `None` if it ends before.
+    pub expected: Option<Node>,
+    /// What the graph has there; `None` if it ends before.
+    pub found: Option<Node>,
+}
+
+impl fmt::Display for ManifestMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_end = |node: &Option<Node>| node.as_ref().map_or_else(|| "the end".to_owned(), Node::to_string);
+        let (expected, found) = (or_end(&self.expected), or_end(&self.found));
+        write!(f, "node {} of the captured graph is not what the manifest says: ", self.position)?;
+        write!(f, "expected {expected}, found {found}")
+    }
+}
+
+impl StdError for ManifestMismatch {}
+
+/// A new capture that cannot take the place of a published graph within its executable. The executable is as it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct UpdateRefused {
+    /// Why.
+    pub reason: UpdateReason,
+    /// The node of the new graph that does not fit, as far as the driver names one.
+    pub node: Option<NodeName>,
+}
+
+impl UpdateRefused {
+    /// The refusal of a kernel that is launched in clusters of more than one block.
+    pub(crate) fn of_clusters(launch: &KernelLaunch) -> Option<Self> {
+        launch.cluster.filter(|blocks| blocks.iter().any(|&along| along > 1))?;
+        let node = NodeName { kind: NodeKind::Kernel, kernel: launch.name.as_deref().map(Box::from) };
+        Some(Self { reason: UpdateReason::Cluster, node: Some(node) })
+    }
+}
+
+impl fmt::Display for UpdateRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the published graph cannot be updated in place: {}", self.reason)?;
+        match &self.node {
+            Some(node) => write!(f, ", at {node}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for UpdateRefused {}
+
+/// A node of a graph, as a message names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct NodeName {
+    /// Its kind.
+    pub kind: NodeKind,
+    /// The kernel's name, if it is a kernel node and the driver tells (from CUDA 12.3 on).
+    pub kernel: Option<Box<str>>,
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kernel {
+            Some(kernel) => write!(f, "kernel {kernel}"),
+            None => write!(f, "a {} node", self.kind),
+        }
+    }
+}
+
+/// Why an executable cannot take a new graph.
+///
+/// # References
+/// [CUgraphExecUpdateResult](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateReason {
+    /// The number of nodes, or what depends on what, has changed.
+    #[error("nodes or edges have changed")]
+    Topology,
+    /// A node is of another kind than its counterpart.
+    #[error("a node is of another kind")]
+    Kind,
+    /// A kernel node calls another function, in a way that cannot be updated.
+    #[error("a kernel node calls another function")]
+    Function,
+    /// Parameters have changed in a way that cannot be updated.
+    #[error("parameters have changed in a way that cannot be updated")]
+    Parameters,
+    /// The node cannot be updated.
+    #[error("the node cannot be updated")]
+    NotSupported,
+    /// A kernel's attributes have changed in a way that cannot be updated.
+    #[error("attributes of a kernel have changed")]
+    Attributes,
+    /// A kernel is launched in clusters. The driver takes such an update, and may keep the old cluster shape; so it is not asked.
+    #[error("a kernel is launched in clusters, whose shape an update may leave as it was")]
+    Cluster,
+    /// Another reason, by the driver's number.
+    #[error("reason {0} of the driver")]
+    Other(u32),
+}
+
+impl UpdateReason {
+    /// The reason with the driver's number.
+    pub(crate) const fn of_number(number: u32) -> Self {
+        match number {
+            2 => Self::Topology,
+            3 => Self::Kind,
+            4 | 7 => Self::Function,
+            5 => Self::Parameters,
+            6 => Self::NotSupported,
+            8 => Self::Attributes,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// A replay of several steps that has stopped: what came before the failed step has been launched, the rest has not.
+///
+/// # Examples
+/// ```
+/// # dacapo_sim::install().unwrap();
+/// use dacapo::{Device, Enqueue, Error, ThreadLocal};
+///
+/// let mut stream = Device::open(0)?.stream()?;
+/// let buffer = stream.alloc::<u32>(1)?;
+/// let captured = stream
+///     .capture(ThreadLocal, |c| c.fill(&buffer, 1))?
+///     .seam(|_| Err(Error::from_body("no page left in the cache")));
+/// match captured.publish()?.replay() {
+///     Err(Error::PartialReplay(partial)) => assert_eq!((partial.done, partial.of), (1, 2)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), dacapo::Error>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("the replay stopped after {done} of {of} steps: {source}")]
+#[non_exhaustive]
+pub struct PartialReplay {
+    /// Steps (segments and seams) that were launched or run.
+    pub done: usize,
+    /// Steps in all.
+    pub of: usize,
+    /// Why the next one was not.
+    pub source: Error,
+}
+
+impl PartialReplay {
+    /// The error of a replay that has stopped there; of one that has not begun, its cause.
+    pub(crate) fn after(done: usize, of: usize, source: Error) -> Error {
+        if done == 0 { source } else { Self { done, of, source }.into() }
+    }
+}
+
+/// A replay that the engine's own check has refused ([`valid_while`](crate::Stream::valid_while)). Nothing was launched.
+#[derive(Debug, thiserror::Error)]
+#[error("the captured work is not valid now, and was not launched: {why}")]
+#[non_exhaustive]
+pub struct NotValid {
+    /// What the check returned.
+    pub why: Error,
 }
 
 /// A request that the types could not rule out. Nothing has been done.
@@ -435,6 +698,16 @@ pub enum Misuse {
         /// Threads of a block in x, y, z.
         block: [u32; 3],
     },
+    /// A launch in clusters whose grid is not made of whole ones.
+    #[error("a launch of kernel {kernel} in clusters of {cluster:?} blocks, of which a grid of {grid:?} is not made")]
+    ClusterShape {
+        /// The kernel's name.
+        kernel: Box<str>,
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// Blocks of a cluster in x, y, z.
+        cluster: [u32; 3],
+    },
     /// Too many or too few kernel arguments.
     #[error("kernel {kernel} takes {expected} arguments, not {found}")]
     ArgumentCount {
@@ -466,6 +739,75 @@ pub enum Misuse {
     /// Somebody else's capture is open on the stream.
     #[error("the stream is capturing already: other code began a capture on it")]
     AlreadyCapturing,
+    /// A sibling is capturing on the same CUDA stream: what is enqueued would be recorded there.
+    #[error(
+        "a capture is open on this CUDA stream, by a sibling of this one or an update: nothing else can be put on it"
+    )]
+    CaptureOpen,
+    /// A replay, a capture or a fork in the middle of another one of the same CUDA stream: in a seam, before a replay, in a fork. It
+    /// would wait for itself.
+    #[error(
+        "this thread is in the middle of a replay or a fork on the CUDA stream: \
+         it cannot be replayed, captured or forked to from within"
+    )]
+    OutOfTurn,
+    /// A branch onto the CUDA stream that it was to be forked off.
+    #[error("a branch must be on another CUDA stream than the one it is forked off; a sibling is on the same")]
+    ForkToItself,
+    /// An input or output on another CUDA stream than the one that it was made on.
+    #[error("the input or output was made on another CUDA stream")]
+    OtherStream,
+    /// Every slot of an output is held by an answer.
+    #[error("all {slots} slots of the output are held by answers: drop or wait for one, or make it with more")]
+    RingFull {
+        /// Slots that the output has.
+        slots: usize,
+    },
+    /// A measurement of no replays.
+    #[error("nothing to measure: no iterations")]
+    NoIterations,
+    /// A capture on a thread that keeps captures out of the gate, or the other way round.
+    #[error("this thread is in the capture gate already, as the other kind: it would wait for itself")]
+    GateHeld,
+    /// An operation in a list that is to be captured, and that says that it cannot be.
+    #[error("operation {position}, {name}, cannot be captured")]
+    NotCapturable {
+        /// Its position in the list, from 0.
+        position: usize,
+        /// What it calls itself.
+        name: Box<str>,
+    },
+    /// A segment that there is not.
+    #[error("no segment {index}: the graph has {of}")]
+    NoSuchSegment {
+        /// The number that was asked for, from 0.
+        index: usize,
+        /// Segments that there are.
+        of: usize,
+    },
+    /// One segment of a graph was to be launched alone, or it was to be updated as if it were one.
+    #[error("the graph has {of} segments: say which (begin_update_segment)")]
+    SeveralSegments {
+        /// Segments that there are.
+        of: usize,
+    },
+    /// One segment of a graph with seams was to be launched alone: its seams would be left out.
+    #[error("the graph has seams, which a replay of one segment would leave out")]
+    HasSeams,
+    /// No replicas, of which there is to be at least one.
+    #[error("nothing to replicate: no replicas were asked for")]
+    NoReplicas,
+    /// A graph of which the driver takes one executable at a time (`CUDA_ERROR_NOT_SUPPORTED`).
+    #[error("a graph with {kind} nodes (here {count}) has one executable at a time: it cannot be replicated")]
+    OneExecutable {
+        /// The kind of node that is the reason.
+        kind: NodeKind,
+        /// Nodes of it.
+        count: usize,
+    },
+    /// A graph with seams was to be replicated: a seam is one closure, which cannot run twice at once.
+    #[error("the graph has seams, each one closure, which cannot run in several replays at once")]
+    SeamsInReplicas,
     /// cudarc's event tracking is on.
     #[error(
         "event tracking is on in this CudaContext: it waits on events from outside a capture, which invalidates it \
@@ -538,6 +880,16 @@ impl StdError for Stale {}
 pub struct Parked {
     /// What failed.
     pub error: DriverError,
+}
+
+/// The device has faulted: its context is lost, and every call on it fails with the same code (D13 in
+/// [`manual::safety`](crate::manual::safety)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the device has faulted, and its context is lost: {cause}")]
+#[non_exhaustive]
+pub struct Faulted {
+    /// The call that the fault showed up in first.
+    pub cause: DriverError,
 }
 
 /// Work could not be proven complete, so what it uses is kept for good, and the stream refuses everything.

@@ -16,7 +16,7 @@
 //! What is enqueued on a capturing stream is recorded; on any other it runs ([`Enqueue`]). A published graph is replayed from
 //! any thread ([`Replayer`]). What a graph names is kept alive until it is destroyed and its work has finished.
 //!
-//! ```
+//! ```standalone_crate
 //! # dacapo_sim::install().unwrap();
 //! use dacapo::{Device, Enqueue, LaunchConfig, ThreadLocal};
 //!
@@ -51,33 +51,59 @@ mod buffer;
 mod device;
 mod driver;
 mod error;
+mod gate;
 mod graph;
+mod graph_memory;
 mod kernel;
+mod kernel_at;
 pub mod manual;
+#[cfg(all(loom, test))]
+mod models;
+mod node;
+mod node_kind;
 mod pinned;
 mod runtime;
 mod seal;
 mod state;
 mod stream;
 mod sync;
+mod trace;
 
 pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};
 pub use cudarc;
 pub use device::Device;
+pub use driver::DriverDot;
 pub use error::{
-    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, KnownKernels, Misuse, Parked, Poisoned, Refusal,
-    Rejected, Stale, Unavailable,
+    BoxError, Call, CaptureFailure, DriverCode, DriverError, Error, Faulted, KnownKernels, ManifestMismatch, Misuse,
+    NodeName, NotValid, Parked, PartialReplay, Poisoned, Refusal, Rejected, Stale, Unavailable, UpdateReason,
+    UpdateRefused,
 };
-pub use graph::{Census, NodeKind};
-pub use kernel::{Argument, Arguments, Kernel, LaunchConfig, Module};
+pub use gate::{CaptureGate, Synchronising};
+#[cfg(feature = "svg")]
+#[cfg_attr(docsrs, doc(cfg(feature = "svg")))]
+pub use graph::Svg;
+pub use graph::{
+    Census, Dot, Edge, InspectedPart, InspectedSegment, Inspection, Manifest, NodeCounts, RetainedMemory, Table,
+};
+pub use graph_memory::GraphMemory;
+pub use kernel::{Argument, Arguments, Kernel, LaunchAttributes, LaunchConfig, Module};
+pub use kernel_at::{KernelAt, KernelMismatch};
+pub use node::{KernelLaunch, Node};
+pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};
-pub use runtime::{CapturePolicy, FailStop, MemoryNodes, Replayer, Token};
+pub use runtime::{
+    Answer, CapturePolicy, Completion, DeviceCounter, Eager, FailStop, Follower, Freeze, Input, Measurement,
+    MemoryNodes, Output, Replayer, Stats, Token, UpdatePolicy, Waiting, Work,
+};
 pub use state::{
     Capturing, Global, Idle, Instantiated, Mode, MustEndOnTheThreadThatBeganIt, Published, Relaxed, Resting, State,
     ThreadLocal,
 };
-pub use stream::{CanBegin, CanEnd, CanPublish, CaptureStatus, Enqueue, HasPublished, Stream};
+pub use stream::{
+    Bucket, Buckets, CanBegin, CanBeginSegment, CanEnd, CanPublish, Capturable, CaptureStatus, CapturedOrEager,
+    Enqueue, HasGraph, HasPublished, Operation, Stream, Update,
+};
 
 /// The code in the README is compiled.
 #[cfg(doctest)]

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use crate::buffer::bytes_of;
 use crate::device::Device;
 use crate::error::{Error, Misuse};
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::sync::{Arc, Ordering, PlainAtomicU64};
 
 /// `len` elements of `T` in page-locked host memory. Cloning adds an owner; no bytes are copied.
 ///
@@ -50,7 +50,7 @@ pub(crate) struct Block {
     device: Device,
     /// Invariants: from `mem_host_alloc`, aligned to a page; `words` words long; every access from the host is a relaxed
     /// atomic access to a whole word.
-    address: NonNull<AtomicU64>,
+    address: NonNull<PlainAtomicU64>,
     words: usize,
 }
 
@@ -60,7 +60,12 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    fn words(&self) -> &[AtomicU64] {
+    /// Address and size in bytes.
+    pub(crate) fn span(&self) -> (u64, usize) {
+        (self.address.addr().get() as u64, self.words * size_of::<u64>())
+    }
+
+    fn words(&self) -> &[PlainAtomicU64] {
         // SAFETY: the address is non-null and aligned, and the block is `words` words long and lives as long as `self`;
         // the words were initialised when it was made. Access through the slice is atomic, as the invariant has it.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.words) }
@@ -84,16 +89,17 @@ impl Device {
     /// Allocates page-locked host memory for `len` elements, all bytes zero.
     ///
     /// # Errors
-    /// [`Misuse::ZeroLength`], [`Misuse::SizeOverflow`], [`DriverError`](crate::DriverError).
+    /// [`Misuse::ZeroLength`], [`Misuse::SizeOverflow`], [`Faulted`](crate::Faulted), [`DriverError`](crate::DriverError).
     ///
     /// # References
     /// [cuMemHostAlloc](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html)
     #[doc(alias = "cuMemHostAlloc")]
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, Error> {
+        self.check_fault()?;
         let bytes = bytes_of::<T>(len)?;
         let words = bytes.div_ceil(size_of::<u64>());
         let address = self.with_current(|driver| driver.mem_host_alloc(words * size_of::<u64>()))?;
-        let address: NonNull<AtomicU64> = NonNull::new(address.cast()).ok_or(Misuse::ZeroLength)?;
+        let address: NonNull<PlainAtomicU64> = NonNull::new(address.cast()).ok_or(Misuse::ZeroLength)?;
         // SAFETY: the driver has just allocated this many words here, and nobody else has seen them.
         unsafe { address.write_bytes(0, words) };
         let block = Arc::new(Block { device: self.clone(), address, words });

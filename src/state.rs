@@ -110,7 +110,7 @@ pub trait State: sealed_state::State {}
     note = "end the capture first (`end`, or the end of the `capture` closure), then synchronise, read, write or allocate",
     note = "inside a capture, record `download` into a `Pinned` instead of reading, and `upload` from one instead of writing"
 )]
-pub trait Resting: State {}
+pub trait Resting: State + sealed_state::Resting {}
 
 /// A capture mode: [`ThreadLocal`], [`Global`] or [`Relaxed`].
 ///
@@ -137,8 +137,21 @@ impl Mode for Relaxed {}
 /// What a state has and does, for this crate alone.
 pub(crate) mod sealed_state {
     use super::Phase;
-    use crate::runtime::{InFlight, Retained};
+    use crate::runtime::{InFlight, Keep};
     use crate::seal::OnlyForDacapo;
+
+    /// A state that a capture can begin in.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot be made a state of a stream: the driver has no such state",
+        note = "the states are `Idle`, `Capturing`, `Instantiated` and `Published`"
+    )]
+    pub trait Resting: State {
+        /// What such a capture is for, besides; known when it begins.
+        type Target: Copy;
+
+        /// The state that its end leads to.
+        type Captured: super::State;
+    }
 
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be made a state of a stream: the driver has no such state",
@@ -148,11 +161,18 @@ pub(crate) mod sealed_state {
         /// What a stream in this state has, beyond what every stream has.
         type Data;
 
+        /// The state that the end of an open capture leads to. Every state names one, so that a message about a state without a
+        /// capture is about that alone.
+        type Ended: super::State;
+
+        /// The state that the open capture began in, and that a failure leads back to; else itself, or what it rests in.
+        type From: super::Resting;
+
         /// The state as a value, for messages.
         const PHASE: Phase;
 
         /// Where work that is enqueued in this state keeps what it uses.
-        fn retained<'a>(in_flight: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> &'a mut Retained;
+        fn keep<'a>(in_flight: &'a InFlight, data: &'a Self::Data, _: OnlyForDacapo) -> Keep<'a>;
     }
 }
 

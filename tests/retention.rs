@@ -151,11 +151,27 @@ fn a_drain_that_fails_releases_nothing_and_poisons_the_stream() {
         let published = captured.unwrap().publish().unwrap();
         let replayer = published.replayer();
         replayer.replay().unwrap();
-        let _ = sim.inject(Fault::on("cuStreamSynchronize").code(719));
+        let sibling = published.sibling().capture(ThreadLocal, |c| c.fill(&buffer, 3)).unwrap().publish().unwrap();
+        let _ = sim.inject(Fault::on("cuStreamSynchronize").code(999));
         let (mut idle, error) = published.reset().unwrap_err().into_parts();
         assert!(matches!(error, Error::Poisoned(_)), "{error}");
-        assert!(error.to_string().contains("cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED (719)"), "{error}");
+        assert!(error.to_string().contains("cuStreamSynchronize: CUDA_ERROR_UNKNOWN (999)"), "{error}");
         assert!(log.lock().unwrap().is_empty(), "nothing captured is released while work may be pending");
+        assert_eq!((sim.live().graphs(), sim.live().executables()), (2, 2));
+        assert_eq!(rig.device.fault(), None, "the context is not lost");
+        rig.stream().fill(&buffer, 4).expect("so other streams go on");
+
+        // Nothing more is put on the CUDA stream, not by siblings either.
+        let refused = [
+            sibling.replay(),
+            sibling.follower().replay().map(drop),
+            sibling.replay_segment(0),
+            sibling.replay_with(|_| panic!("not called")),
+            sibling.replayer().measure(1).map(drop),
+        ];
+        assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Poisoned(_)))), "{refused:?}");
+        assert_eq!(sibling.replays(), 0);
+        drop(sibling.reset().expect("its own work has finished, as a drain shows that succeeds"));
         assert_eq!((sim.live().graphs(), sim.live().executables()), (1, 1));
 
         assert!(matches!(replayer.replay(), Err(Error::Stale(_))));
@@ -164,7 +180,7 @@ fn a_drain_that_fails_releases_nothing_and_poisons_the_stream() {
         assert!(matches!(idle.read(&buffer), Err(Error::Poisoned(_))));
         assert_eq!(idle.capture_status().unwrap(), CaptureStatus::None);
         let (idle, error) = idle.begin(ThreadLocal).unwrap_err().into_parts();
-        assert!(matches!(error, Error::Poisoned(poisoned) if poisoned.cause.code.number() == 719));
+        assert!(matches!(error, Error::Poisoned(poisoned) if poisoned.cause.code.number() == 999));
         drop((idle, buffer));
         // What was kept for good is still there, by design; take the context down with all that is in it.
         assert_eq!(sim.live().allocations(), 1);

@@ -20,6 +20,24 @@ fn assert_usable(stream: Stream<Idle>) {
     assert_eq!(published.read(&buffer).unwrap(), [9; 4]);
 }
 
+/// Many programs' errors are boxed and `Send + Sync`, though no stream is `Sync`.
+#[test]
+fn a_rejection_becomes_whatever_error_a_program_has() {
+    fn life(stream: Stream<Idle>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let captured = stream.begin(ThreadLocal)?.end()?;
+        let published = captured.begin_segment(Relaxed)?.end()?.publish()?;
+        drop(published.begin_update(ThreadLocal)?.end()?.reset()?);
+        Ok(())
+    }
+
+    on_device(|rig| {
+        let error = life(rig.stream()).unwrap_err();
+        assert!(error.to_string().starts_with("the captured graph is empty"), "{error}");
+        let rejected = error.downcast::<dacapo::Rejected<Stream<Idle>>>().expect("as it was");
+        assert_usable(rejected.into_stream());
+    });
+}
+
 fn capture_replay_reset<M: Mode>(mode: M) {
     on_device_alone(|rig| {
         let mut stream = rig.stream();

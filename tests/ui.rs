@@ -12,10 +12,16 @@ use std::path::{Path, PathBuf};
 mod order_allocate_while_capturing;
 #[path = "../ui-tests/pass/order/begin_while_capturing.rs"]
 mod order_begin_while_capturing;
+#[path = "../ui-tests/pass/order/capture_what_cannot_be.rs"]
+mod order_capture_what_cannot_be;
 #[path = "../ui-tests/pass/order/end_twice.rs"]
 mod order_end_twice;
 #[path = "../ui-tests/pass/order/end_without_begin.rs"]
 mod order_end_without_begin;
+#[path = "../ui-tests/pass/order/enqueue_around_a_fork.rs"]
+mod order_enqueue_around_a_fork;
+#[path = "../ui-tests/pass/order/inspect_while_capturing.rs"]
+mod order_inspect_while_capturing;
 #[path = "../ui-tests/pass/order/publish_twice.rs"]
 mod order_publish_twice;
 #[path = "../ui-tests/pass/order/read_while_capturing.rs"]
@@ -26,18 +32,32 @@ mod order_replay_before_publish;
 mod order_replay_while_capturing;
 #[path = "../ui-tests/pass/order/replay_while_idle.rs"]
 mod order_replay_while_idle;
+#[path = "../ui-tests/pass/order/replicate_while_idle.rs"]
+mod order_replicate_while_idle;
 #[path = "../ui-tests/pass/order/reset_while_capturing.rs"]
 mod order_reset_while_capturing;
+#[path = "../ui-tests/pass/order/segment_after_publish.rs"]
+mod order_segment_after_publish;
 #[path = "../ui-tests/pass/order/synchronize_while_capturing.rs"]
 mod order_synchronize_while_capturing;
+#[path = "../ui-tests/pass/order/update_before_publish.rs"]
+mod order_update_before_publish;
+#[path = "../ui-tests/pass/order/update_kernel_while_capturing.rs"]
+mod order_update_kernel_while_capturing;
+#[path = "../ui-tests/pass/ownership/borrow_in_a_seam.rs"]
+mod ownership_borrow_in_a_seam;
 #[path = "../ui-tests/pass/ownership/end_inside_the_closure.rs"]
 mod ownership_end_inside_the_closure;
+#[path = "../ui-tests/pass/ownership/keep_a_branch.rs"]
+mod ownership_keep_a_branch;
 #[path = "../ui-tests/pass/ownership/launch_without_unsafe.rs"]
 mod ownership_launch_without_unsafe;
 #[path = "../ui-tests/pass/ownership/pass_a_slice_to_a_kernel.rs"]
 mod ownership_pass_a_slice_to_a_kernel;
 #[path = "../ui-tests/pass/ownership/record_a_borrowed_slice.rs"]
 mod ownership_record_a_borrowed_slice;
+#[path = "../ui-tests/pass/ownership/replicate_without_unsafe.rs"]
+mod ownership_replicate_without_unsafe;
 #[path = "../ui-tests/pass/ownership/retain_a_borrow.rs"]
 mod ownership_retain_a_borrow;
 #[path = "../ui-tests/pass/ownership/use_after_publish.rs"]

@@ -2,18 +2,28 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
+use cudarc::driver::sys::{
+    CUcontext, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream,
+};
 
+use super::graph::ExecUpdateResultInfo;
 use super::library::Library;
+use super::module::KernelLaunch;
+use super::node::{EdgeData, KernelNodeAttribute, KernelNodeParams};
 use crate::error::{Call, DriverCode, DriverError, Error, Unavailable};
 use crate::sync::OnceLock;
 
-/// Declares the table: a field a call, and how to fill it.
+/// Declares the table: a field a call, and how to fill it. What comes after `@newer` is not in every driver from CUDA 12.0 on.
 macro_rules! driver_calls {
-    ($($field:ident: $symbol:literal ($($arg:ty),*);)*) => {
+    (
+        $($field:ident: $symbol:literal ($($arg:ty),*);)*
+        @newer
+        $($newer:ident: $newer_symbol:literal ($($newer_arg:ty),*);)*
+    ) => {
         /// The driver's functions. One exists a process, and it is never dropped.
         pub(crate) struct Driver {
             $(pub(super) $field: Function<unsafe extern "C" fn($($arg),*) -> u32>,)*
+            $(pub(super) $newer: Option<Function<unsafe extern "C" fn($($newer_arg),*) -> u32>>,)*
         }
 
         impl Driver {
@@ -27,6 +37,11 @@ macro_rules! driver_calls {
                         let call = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn($($arg),*) -> u32>(address) };
                         Function { call, name: Call(plain_name($symbol)) }
                     },)*
+                    $($newer: library.symbol($newer_symbol).map(|address| {
+                        // SAFETY: as above.
+                        let call = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn($($newer_arg),*) -> u32>(address) };
+                        Function { call, name: Call(plain_name($newer_symbol)) }
+                    }),)*
                 })
             }
         }
@@ -41,6 +56,8 @@ driver_calls! {
     device_get_count: c"cuDeviceGetCount" (*mut c_int);
     device_get_name: c"cuDeviceGetName" (*mut c_char, c_int, c_int);
     device_get_attribute: c"cuDeviceGetAttribute" (*mut c_int, c_uint, c_int);
+    device_graph_mem_trim: c"cuDeviceGraphMemTrim" (c_int);
+    device_get_graph_mem_attribute: c"cuDeviceGetGraphMemAttribute" (c_int, c_uint, *mut u64);
     primary_ctx_retain: c"cuDevicePrimaryCtxRetain" (*mut CUcontext, c_int);
     primary_ctx_release: c"cuDevicePrimaryCtxRelease_v2" (c_int);
     ctx_push_current: c"cuCtxPushCurrent_v2" (CUcontext);
@@ -48,9 +65,17 @@ driver_calls! {
     stream_create: c"cuStreamCreate" (*mut CUstream, c_uint);
     stream_destroy: c"cuStreamDestroy_v2" (CUstream);
     stream_synchronize: c"cuStreamSynchronize" (CUstream);
+    stream_query: c"cuStreamQuery" (CUstream);
     stream_is_capturing: c"cuStreamIsCapturing" (CUstream, *mut c_uint);
     stream_begin_capture: c"cuStreamBeginCapture_v2" (CUstream, c_uint);
     stream_end_capture: c"cuStreamEndCapture" (CUstream, *mut CUgraph);
+    stream_wait_event: c"cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+    event_create: c"cuEventCreate" (*mut CUevent, c_uint);
+    event_record: c"cuEventRecord" (CUevent, CUstream);
+    event_query: c"cuEventQuery" (CUevent);
+    event_synchronize: c"cuEventSynchronize" (CUevent);
+    event_elapsed_time: c"cuEventElapsedTime" (*mut f32, CUevent, CUevent);
+    event_destroy: c"cuEventDestroy_v2" (CUevent);
     thread_exchange_stream_capture_mode: c"cuThreadExchangeStreamCaptureMode" (*mut c_uint);
     mem_alloc: c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
     mem_free: c"cuMemFree_v2" (CUdeviceptr);
@@ -71,14 +96,30 @@ driver_calls! {
     launch_kernel: c"cuLaunchKernel" (
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
     );
+    launch_kernel_ex: c"cuLaunchKernelEx" (*const KernelLaunch, CUfunction, *mut *mut c_void, *mut *mut c_void);
     launch_host_func: c"cuLaunchHostFunc" (CUstream, unsafe extern "C" fn(*mut c_void), *mut c_void);
     graph_get_nodes: c"cuGraphGetNodes" (CUgraph, *mut CUgraphNode, *mut usize);
     graph_node_get_type: c"cuGraphNodeGetType" (CUgraphNode, *mut c_uint);
+    graph_get_edges: c"cuGraphGetEdges" (CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut usize);
     graph_instantiate: c"cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, u64);
     graph_upload: c"cuGraphUpload" (CUgraphExec, CUstream);
     graph_launch: c"cuGraphLaunch" (CUgraphExec, CUstream);
+    graph_exec_update: c"cuGraphExecUpdate_v2" (CUgraphExec, CUgraph, *mut ExecUpdateResultInfo);
+    graph_kernel_node_get_params: c"cuGraphKernelNodeGetParams_v2" (CUgraphNode, *mut KernelNodeParams);
+    graph_kernel_node_get_attribute: c"cuGraphKernelNodeGetAttribute" (CUgraphNode, c_uint, *mut KernelNodeAttribute);
+    graph_kernel_node_set_params: c"cuGraphKernelNodeSetParams_v2" (CUgraphNode, *const KernelNodeParams);
+    graph_exec_kernel_node_set_params: c"cuGraphExecKernelNodeSetParams_v2" (
+        CUgraphExec, CUgraphNode, *const KernelNodeParams
+    );
+    graph_clone: c"cuGraphClone" (*mut CUgraph, CUgraph);
+    graph_node_find_in_clone: c"cuGraphNodeFindInClone" (*mut CUgraphNode, CUgraphNode, CUgraph);
+    graph_debug_dot_print: c"cuGraphDebugDotPrint" (CUgraph, *const c_char, c_uint);
     graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
     graph_destroy: c"cuGraphDestroy" (CUgraph);
+    @newer
+    func_get_name: c"cuFuncGetName" (*mut *const c_char, CUfunction);
+    kernel_get_name: c"cuKernelGetName" (*mut *const c_char, *mut c_void);
+    graph_get_edges_v2: c"cuGraphGetEdges_v2" (CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut EdgeData, *mut usize);
 }
 
 /// The driver, once it has been found. Written once; a reader that finds it sees all of it.

@@ -3,13 +3,13 @@
 //! NVIDIA: graph objects "are not internally synchronized and must not be accessed concurrently from multiple threads"
 //! (CUDA Driver API 13.0, Graph object thread safety). Every function here that takes a handle has that as a condition.
 
-use std::ffi::c_uint;
+use std::ffi::{CStr, c_uint};
 use std::ptr;
 
 use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode, CUstream};
 
-use super::{Driver, StreamHandle};
-use crate::error::DriverError;
+use super::{Driver, NodeHandle, StreamHandle};
+use crate::error::{DriverCode, DriverError};
 
 /// A graph's handle. Names the graph; owns nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,40 @@ pub(crate) struct ExecutableHandle(pub(super) CUgraphExec);
 
 // SAFETY: as for `GraphHandle`.
 unsafe impl Send for ExecutableHandle {}
+// SAFETY: a number that many may look at. What must not happen at once are calls with it, and each of them has that as a condition.
+unsafe impl Sync for ExecutableHandle {}
+
+/// `CUgraphExecUpdateResultInfo`, with its enumeration as a number.
+#[repr(C)]
+pub(super) struct ExecUpdateResultInfo {
+    result: c_uint,
+    error_node: CUgraphNode,
+    error_from_node: CUgraphNode,
+}
+
+/// An update that the driver has refused, as it says why.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    /// `CUgraphExecUpdateResult`.
+    pub(crate) result: u32,
+    /// The node of the new graph.
+    pub(crate) node: Option<NodeHandle>,
+}
+
+/// How much `cuGraphDebugDotPrint` says of each node.
+///
+/// # References
+/// [CUgraphDebugDot_flags](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DriverDot {
+    /// Its kind, or the kernel's name.
+    Names = 0,
+    /// The shape of kernel launches, too.
+    Launches = 4,
+    /// Everything that the driver knows, handles and addresses included.
+    Verbose = 1,
+}
 
 impl ExecutableHandle {
     pub(crate) fn raw(self) -> CUgraphExec {
@@ -62,12 +96,12 @@ impl GraphLauncher {
 const AUTO_FREE_ON_LAUNCH: u64 = 1;
 
 impl Driver {
-    /// The kinds (`CUgraphNodeType`) of a graph's nodes, in no particular order, by `cuGraphGetNodes` and `cuGraphNodeGetType`.
+    /// A graph's nodes, in no particular order.
     /// [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
     ///
     /// # Safety
     /// 1. `graph` is alive, and no other thread uses it meanwhile.
-    pub(crate) unsafe fn graph_node_kinds(&self, graph: GraphHandle) -> Result<Vec<u32>, DriverError> {
+    pub(crate) unsafe fn graph_get_nodes(&self, graph: GraphHandle) -> Result<Vec<NodeHandle>, DriverError> {
         let mut count = 0;
         // SAFETY: (1); without an array the call writes the number of nodes.
         let code = unsafe { (self.graph_get_nodes.call)(graph.0, ptr::null_mut(), &raw mut count) };
@@ -80,16 +114,61 @@ impl Driver {
         let code = unsafe { (self.graph_get_nodes.call)(graph.0, nodes.as_mut_ptr(), &raw mut count) };
         self.check(self.graph_get_nodes.name, code)?;
         nodes.truncate(count);
-        nodes
-            .into_iter()
-            .map(|node| {
-                let mut kind: c_uint = 0;
-                // SAFETY: the node belongs to `graph`, which is alive (1); a live out-pointer.
-                let code = unsafe { (self.graph_node_get_type.call)(node, &raw mut kind) };
-                self.check(self.graph_node_get_type.name, code)?;
-                Ok(kind)
-            })
-            .collect()
+        Ok(nodes.into_iter().map(NodeHandle::of).collect())
+    }
+
+    /// `cuGraphDebugDotPrint`: writes a picture of the graph, in the DOT language, to a file.
+    ///
+    /// # Safety
+    /// 1. `graph` is alive, and no other thread uses it meanwhile.
+    /// 2. The modules of its kernels are loaded.
+    pub(crate) unsafe fn graph_debug_dot_print(
+        &self,
+        graph: GraphHandle,
+        path: &CStr,
+        detail: DriverDot,
+    ) -> Result<(), DriverError> {
+        // SAFETY: (1), (2); the path ends in NUL.
+        let code =
+            self.relaxed(|| unsafe { (self.graph_debug_dot_print.call)(graph.0, path.as_ptr(), detail as c_uint) });
+        self.check(self.graph_debug_dot_print.name, code)
+    }
+
+    /// `cuGraphExecUpdate`: makes an executable launch what `graph` holds. Refused if it differs by more than what can be
+    /// updated; the executable is as it was then (trace `update.cases`). Launches in flight keep what they were enqueued with.
+    ///
+    /// # Safety
+    /// 1. Both are alive, and no other thread uses either meanwhile.
+    pub(crate) unsafe fn graph_exec_update(
+        &self,
+        executable: ExecutableHandle,
+        graph: GraphHandle,
+    ) -> Result<Result<(), Refused>, DriverError> {
+        let mut info =
+            ExecUpdateResultInfo { result: 0, error_node: ptr::null_mut(), error_from_node: ptr::null_mut() };
+        // SAFETY: (1); a live out-pointer to a struct of the layout in `cuda.h`.
+        let code = self.relaxed(|| unsafe { (self.graph_exec_update.call)(executable.0, graph.0, &raw mut info) });
+        match self.check(self.graph_exec_update.name, code) {
+            Ok(()) => Ok(Ok(())),
+            Err(error) if error.code == DriverCode::GRAPH_EXEC_UPDATE_FAILURE => {
+                let node = (!info.error_node.is_null()).then(|| NodeHandle::of(info.error_node));
+                Ok(Err(Refused { result: info.result, node }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `cuGraphClone`: a graph of the same nodes. Not of one with memory nodes, which is refused (trace
+    /// `mem.freed_inside.relaunch_reinstantiate_clone`: 801).
+    ///
+    /// # Safety
+    /// 1. `graph` is alive, and no other thread uses it meanwhile.
+    pub(crate) unsafe fn graph_clone(&self, graph: GraphHandle) -> Result<GraphHandle, DriverError> {
+        let mut clone = ptr::null_mut();
+        // SAFETY: (1); a live out-pointer.
+        let code = self.relaxed(|| unsafe { (self.graph_clone.call)(&raw mut clone, graph.0) });
+        self.check(self.graph_clone.name, code)?;
+        Ok(GraphHandle(clone))
     }
 
     /// `cuGraphInstantiateWithFlags`, in the current context, which it needs (trace `context.*`: 201 without one).

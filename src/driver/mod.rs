@@ -18,15 +18,20 @@
 
 mod calls;
 mod context;
+mod event;
 mod graph;
 mod library;
 mod memory;
 mod module;
+mod node;
 mod stream;
 
 pub(crate) use calls::Driver;
-pub(crate) use context::{ContextHandle, DeviceAttribute};
+pub(crate) use context::{ContextHandle, DeviceAttribute, GraphMemAttribute};
+pub(crate) use event::{EventHandle, EventKind};
+pub use graph::DriverDot;
 pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher};
 pub(crate) use memory::FillValue;
-pub(crate) use module::{FunctionHandle, ModuleHandle};
+pub(crate) use module::{FunctionHandle, KernelShape, LaunchAttribute, ModuleHandle};
+pub(crate) use node::{Callee, Dependency, KernelAttribute, KernelNode, NodeHandle};
 pub(crate) use stream::{CaptureMode, StreamHandle};

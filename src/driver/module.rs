@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_uint, c_void};
 use std::ptr;
 
-use cudarc::driver::sys::{CUfunction, CUmodule};
+use cudarc::driver::sys::{CUfunction, CUmodule, CUstream};
 
 use super::{Driver, StreamHandle};
 use crate::error::DriverError;
@@ -19,13 +19,78 @@ unsafe impl Send for ModuleHandle {}
 unsafe impl Sync for ModuleHandle {}
 
 /// A kernel's handle, valid while its module is loaded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FunctionHandle(pub(super) CUfunction);
+
+impl FunctionHandle {
+    pub(super) fn of(function: CUfunction) -> Self {
+        Self(function)
+    }
+
+    pub(super) fn raw(self) -> CUfunction {
+        self.0
+    }
+}
 
 // SAFETY: as for `ModuleHandle`.
 unsafe impl Send for FunctionHandle {}
 // SAFETY: as above.
 unsafe impl Sync for FunctionHandle {}
+
+/// The shape of a launch, as `CUlaunchConfig` begins.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct KernelShape {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared_bytes: c_uint,
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(super) struct KernelLaunch {
+    shape: KernelShape,
+    stream: CUstream,
+    attributes: *const LaunchAttribute,
+    count: c_uint,
+}
+
+/// `CUlaunchAttribute`: a number, and 64 bytes of which each attribute uses what it needs.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(crate) struct LaunchAttribute {
+    id: c_uint,
+    padding: c_uint,
+    value: [c_uint; 16],
+}
+
+impl LaunchAttribute {
+    fn new(id: c_uint, words: [c_uint; 3]) -> Self {
+        let mut value = [0; 16];
+        value[..3].copy_from_slice(&words);
+        Self { id, padding: 0, value }
+    }
+
+    /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+    pub(crate) fn cooperative() -> Self {
+        Self::new(2, [1, 0, 0])
+    }
+
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
+    pub(crate) fn cluster(blocks: [u32; 3]) -> Self {
+        Self::new(4, blocks)
+    }
+
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+    pub(crate) fn programmatic() -> Self {
+        Self::new(6, [1, 0, 0])
+    }
+
+    /// `CU_LAUNCH_ATTRIBUTE_PRIORITY`.
+    pub(crate) fn priority(priority: i32) -> Self {
+        Self::new(8, [priority.cast_unsigned(), 0, 0])
+    }
+}
 
 /// A function that a stream calls on a driver thread.
 type HostFunction = unsafe extern "C" fn(*mut c_void);
@@ -101,12 +166,11 @@ impl Driver {
     pub(crate) unsafe fn launch_kernel(
         &self,
         function: FunctionHandle,
-        [grid_x, grid_y, grid_z]: [u32; 3],
-        [block_x, block_y, block_z]: [u32; 3],
-        shared_bytes: u32,
+        shape: KernelShape,
         stream: StreamHandle,
         arguments: &mut [*mut c_void],
     ) -> Result<(), DriverError> {
+        let KernelShape { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes } = shape;
         let (function, arguments) = (function.0, arguments.as_mut_ptr());
         let (call, extra) = (self.launch_kernel.call, ptr::null_mut());
         // SAFETY: (1), (2), (3), (4); `extra` is not used when arguments are given.
@@ -114,6 +178,31 @@ impl Driver {
             call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream.0, arguments, extra)
         };
         self.check(self.launch_kernel.name, code)
+    }
+
+    /// `cuLaunchKernelEx`: as [`launch_kernel`](Self::launch_kernel), with attributes.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn launch_kernel_ex(
+        &self,
+        function: FunctionHandle,
+        shape: KernelShape,
+        attributes: &[LaunchAttribute],
+        stream: StreamHandle,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DriverError> {
+        let launch = KernelLaunch {
+            shape,
+            stream: stream.0,
+            attributes: attributes.as_ptr(),
+            count: attributes.len() as c_uint,
+        };
+        let (call, arguments) = (self.launch_kernel_ex.call, arguments.as_mut_ptr());
+        // SAFETY: (1), (2), (3), (4) of the caller; the structs have the layout in `cuda.h` and are live; `extra` is not used when
+        // arguments are given.
+        let code = unsafe { call(&raw const launch, function.0, arguments, ptr::null_mut()) };
+        self.check(self.launch_kernel_ex.name, code)
     }
 
     /// `cuLaunchHostFunc`. On a capturing stream: one host node, called at every launch.

@@ -76,6 +76,17 @@ impl Driver {
         self.check(self.stream_synchronize.name, code)
     }
 
+    /// `cuStreamQuery`: `CUDA_ERROR_NOT_READY` while something enqueued has not finished. A device fault shows up here.
+    ///
+    /// # Safety
+    /// 1. `stream` is alive.
+    /// 2. It is not capturing, or losing that capture is intended: the call invalidates it in every mode.
+    pub(crate) unsafe fn stream_query(&self, stream: StreamHandle) -> Result<(), DriverError> {
+        // SAFETY: (1), (2).
+        let code = self.relaxed(|| unsafe { (self.stream_query.call)(stream.0) });
+        self.check(self.stream_query.name, code)
+    }
+
     /// `cuStreamIsCapturing`: 0 none, 1 active, 2 invalidated. Changes nothing (matrix `mx.cuStreamIsCapturing`).
     ///
     /// # Safety

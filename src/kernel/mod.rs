@@ -3,18 +3,23 @@
 #![allow(unsafe_code)]
 
 mod arguments;
+mod change;
+mod config;
 mod signature;
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 
 pub use arguments::{Argument, Arguments};
+pub(crate) use change::KernelChange;
+pub use config::{LaunchAttributes, LaunchConfig};
 use signature::Signatures;
 
 use crate::device::Device;
 use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{DriverCode, Error, Misuse};
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 
 /// Device code that is loaded on a device. Cheap to clone.
 ///
@@ -29,6 +34,20 @@ pub(crate) struct Loaded {
     handle: ModuleHandle,
     /// What the PTX says of its kernels' parameters; nothing, for a cubin.
     signatures: Signatures,
+    /// The kernels that were looked up. Locked for a look only.
+    names: Mutex<HashMap<FunctionHandle, Arc<str>>>,
+}
+
+impl Loaded {
+    /// The name of one of its kernels that was looked up.
+    pub(crate) fn name_of(&self, function: FunctionHandle) -> Option<Arc<str>> {
+        self.names.lock().get(&function).cloned()
+    }
+
+    /// Whether it is loaded on this device.
+    pub(crate) fn is_on(&self, device: &Device) -> bool {
+        self.device.same_context(device)
+    }
 }
 
 impl Drop for Loaded {
@@ -78,10 +97,14 @@ impl Device {
     /// # Safety
     /// `image` points to a whole cubin or fatbin, or to PTX text that ends with a NUL.
     unsafe fn load_image(&self, image: *const c_void, signatures: Signatures) -> Result<Module, Error> {
+        self.check_fault()?;
         // SAFETY: the caller's condition.
         let loaded = self.with_current(|driver| Ok(unsafe { driver.module_load_data_ex(image) }))?;
-        let handle = loaded.map_err(|(error, log)| Error::Module(error, log))?;
-        Ok(Module(Arc::new(Loaded { device: self.clone(), handle, signatures })))
+        let handle = loaded.map_err(|(error, log)| {
+            self.note(error);
+            Error::Module(error, log)
+        })?;
+        Ok(Module(Arc::new(Loaded { device: self.clone(), handle, signatures, names: Mutex::default() })))
     }
 }
 
@@ -103,7 +126,8 @@ impl Module {
             _ => Error::from(error),
         })?;
         let parameters = self.0.signatures.parameter_sizes(name);
-        Ok(Kernel { module: self.0.clone(), function, name: name.into(), parameters })
+        let name = self.0.names.lock().entry(function).or_insert_with(|| name.into()).clone();
+        Ok(Kernel { module: self.0.clone(), function, name, parameters })
     }
 }
 
@@ -144,9 +168,14 @@ impl Kernel {
 
     /// Whether a launch of this shape with these arguments is one that the driver can make sense of.
     pub(crate) fn check(&self, config: &LaunchConfig, arguments: &Arguments) -> Result<(), Misuse> {
-        let LaunchConfig { grid, block, .. } = *config;
+        let LaunchConfig { grid, block, attributes, .. } = *config;
         if grid.contains(&0) || block.contains(&0) {
             return Err(Misuse::EmptyLaunch { kernel: self.name().into(), grid, block });
+        }
+        if let Some(cluster) = attributes.cluster
+            && grid.iter().zip(cluster).any(|(blocks, of)| !blocks.is_multiple_of(of))
+        {
+            return Err(Misuse::ClusterShape { kernel: self.name().into(), grid, cluster });
         }
         let Some(parameters) = &self.parameters else { return Ok(()) };
         if parameters.len() != arguments.len() {
@@ -169,57 +198,5 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// The shape of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LaunchConfig {
-    /// Blocks in x, y and z.
-    pub grid: [u32; 3],
-    /// Threads of a block in x, y and z.
-    pub block: [u32; 3],
-    /// Dynamic shared memory a block, in bytes.
-    pub shared_bytes: u32,
-}
-
-impl LaunchConfig {
-    /// `blocks` blocks of `threads` threads, in one dimension, without dynamic shared memory.
-    #[must_use]
-    pub const fn new(blocks: u32, threads: u32) -> Self {
-        Self { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }
-    }
-
-    /// At least one thread an element: blocks of 256 threads, as many as it takes.
-    ///
-    /// Zero elements give a grid of zero blocks, which a launch refuses.
-    #[must_use]
-    pub const fn for_elements(elements: u32) -> Self {
-        Self::new(elements.div_ceil(256), 256)
-    }
-
-    /// The same with `bytes` bytes of dynamic shared memory a block.
-    #[must_use]
-    pub const fn shared(self, bytes: u32) -> Self {
-        Self { shared_bytes: bytes, ..self }
-    }
-}
-
-impl From<cudarc::driver::LaunchConfig> for LaunchConfig {
-    fn from(config: cudarc::driver::LaunchConfig) -> Self {
-        Self { grid: config.grid_dim.into(), block: config.block_dim.into(), shared_bytes: config.shared_mem_bytes }
-    }
-}
-
 static_assertions::assert_impl_all!(Module: Send, Sync, Clone);
 static_assertions::assert_impl_all!(Kernel: Send, Sync, Clone);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_launch_for_elements_covers_every_element() {
-        assert_eq!(LaunchConfig::for_elements(1).grid, [1, 1, 1]);
-        assert_eq!(LaunchConfig::for_elements(256).grid, [1, 1, 1]);
-        assert_eq!(LaunchConfig::for_elements(257).grid, [2, 1, 1]);
-        assert_eq!(LaunchConfig::for_elements(u32::MAX).grid, [16_777_216, 1, 1]);
-    }
-}

@@ -2,27 +2,27 @@
 
 use super::lane::Lane;
 use super::retained::Retained;
-use crate::error::DriverError;
+use crate::error::Error;
 
 /// A bag of what pending eager work uses. Emptied when the stream is known to have drained.
 pub struct InFlight(Retained);
 
 /// So many things may be in before the next work waits for a drain, so that a stream that is never synchronised does not keep
 /// everything. A thing that is used again and again counts once.
-const LIMIT: usize = 1024;
+pub(super) const IN_FLIGHT_LIMIT: usize = 1024;
 
 impl InFlight {
     pub(crate) fn new(lane: &Lane) -> Self {
         Self(Retained::new(lane.driver()))
     }
 
-    pub(crate) fn retained(&mut self) -> &mut Retained {
-        &mut self.0
+    pub(crate) fn retained(&self) -> &Retained {
+        &self.0
     }
 
     /// Drains the lane and empties the bag, if much has gathered.
-    pub(crate) fn make_room(&mut self, lane: &Lane) -> Result<(), DriverError> {
-        if self.0.len() >= LIMIT {
+    pub(crate) fn make_room(&mut self, lane: &Lane) -> Result<(), Error> {
+        if self.0.len() >= IN_FLIGHT_LIMIT {
             lane.drain()?;
             self.let_go();
         }
@@ -38,8 +38,8 @@ impl InFlight {
         drop(self.0.take());
     }
 
-    /// Never lets go: what may still be running must not lose what it uses.
-    pub(crate) fn keep_for_good(&mut self) {
-        std::mem::forget(self.0.take());
+    /// Everything that is in, out of here.
+    pub(crate) fn take(&mut self) -> Retained {
+        self.0.take()
     }
 }

@@ -1,34 +1,82 @@
-//! A lane: one CUDA stream, and the one lock that orders what is launched on it.
+//! A lane: one CUDA stream, and the order of what is put on it.
 //!
 //! NVIDIA documents that graph objects must not be used from two threads at once, and `cuGraphLaunch` carries that note.
-//! So every launch on a lane happens under its [`slots`](Lane::slots) lock, which also is what a retirement waits for:
-//! a replay that was admitted has been submitted by the time the lock is free again.
+//! So every launch on a lane happens in a turn of its [`Order`], which also is what a retirement waits for: a replay that was
+//! admitted has been submitted by the time the turn is over.
 //!
 //! Invariants:
 //!
-//! 1. At most one [`Claim`] stands for a CUDA stream at any time. A typed stream owns one, so two of them never share a
-//!    CUDA stream; a lane that lives on in a stale replayer has no live slot, and only keeps the CUDA stream alive.
-//! 2. `slots` is locked for the length of one launch, never across a wait, an allocation or a capture.
+//! 1. At most one [`Claim`] stands for a CUDA stream at any time. A typed stream and its siblings share it, so two that are not
+//!    siblings never share a CUDA stream; a lane that lives on in a stale replayer has no live slot, and only keeps the CUDA
+//!    stream alive.
+//! 2. What captured or eager work uses is released by [`release`](Lane::release), and only after a drain that has succeeded.
 //! 3. A poisoned lane stays so; the first cause is kept.
 
 #![allow(unsafe_code)]
 
+use std::time::{Duration, Instant};
+
 use cudarc::driver::CudaStream;
 
 use super::host::HostPanic;
-use super::slots::Slots;
+use super::in_flight::IN_FLIGHT_LIMIT;
+use super::load::Load;
+use super::order::{Exclusive, Order, TurnGuard};
+use super::program::Program;
+use super::retained::Retained;
+use super::stats::{Counts, Stats};
 use crate::device::Device;
-use crate::driver::{CaptureMode, ContextHandle, Driver, ExecutableHandle, StreamHandle};
+use crate::driver::{CaptureMode, ContextHandle, Driver, StreamHandle};
 use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
+use crate::gate::{CaptureGate, Visit};
 use crate::graph::Graph;
-use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering};
+use crate::sync::{Arc, Mutex, Ordering, PlainAtomicU64, StaticMutex};
+use crate::trace::tell;
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
-static CLAIMED: Mutex<Vec<Key>> = Mutex::new(Vec::new());
+static CLAIMED: StaticMutex<Vec<Key>> = StaticMutex::new(Vec::new());
 
 type Key = (ContextHandle, StreamHandle);
 
-/// The right to be the one typed stream of a CUDA stream. Given up when dropped.
+/// A capture that has the lane: nobody else puts work on it for as long as this value lives.
+pub(crate) struct CaptureTurn(Arc<Lane>, #[expect(dead_code, reason = "held for its destructor")] Option<Visit>);
+
+impl CaptureTurn {
+    /// Waits for who is at it.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::GateHeld`], [`Poisoned`].
+    pub(crate) fn begin(lane: &Arc<Lane>) -> Result<Self, Error> {
+        let visit = CaptureGate::capturing()?;
+        lane.order.begin_capture()?;
+        Ok(Self(lane.clone(), Some(visit)))
+    }
+
+    /// For a lane that an open capture draws in; its earlier work has finished then, as at a beginning, so that what the graph will use
+    /// is complete. That capture is in the gate for longer, so this turn need not be.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`], [`Misuse::OutOfTurn`], [`Misuse::AlreadyCapturing`], [`Poisoned`]; [`DriverError`].
+    pub(crate) fn draw_in(lane: &Arc<Lane>) -> Result<Self, Error> {
+        lane.order.begin_capture()?;
+        let turn = Self(lane.clone(), None);
+        lane.check_capturable()?;
+        drop(lane.synchronize()?);
+        Ok(turn)
+    }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        &self.0
+    }
+}
+
+impl Drop for CaptureTurn {
+    fn drop(&mut self) {
+        self.0.end_capture_turn();
+    }
+}
+
+/// The right of a typed stream and its siblings to a CUDA stream. Given up when dropped.
 pub(crate) struct Claim(Key);
 
 impl Claim {
@@ -48,12 +96,15 @@ impl Drop for Claim {
     }
 }
 
-/// Aligned to a cache line, so that the lock and what it guards are in one (see [`Slots`]).
-#[repr(align(64))]
-struct Aligned<T>(T);
+/// The order of a lane of ours.
+pub(crate) type LaneOrder = Order<Program, Load>;
+/// The right to put work on a lane.
+pub(crate) type LaneTurn<'a> = TurnGuard<'a, Program>;
+/// Every turn of a lane.
+pub(crate) type LaneExclusive<'a> = Exclusive<'a, Program, Load>;
 
-pub struct Lane {
-    slots: Aligned<Mutex<Slots<ExecutableHandle>>>,
+pub(crate) struct Lane {
+    order: LaneOrder,
     /// The lane's number, which no other lane has.
     id: u64,
     driver: &'static Driver,
@@ -61,36 +112,48 @@ pub struct Lane {
     /// Keeps the stream alive.
     stream: Arc<CudaStream>,
     handle: StreamHandle,
-    poisoned: OnceLock<Poisoned>,
     host_panic: Arc<HostPanic>,
+    /// What eager work uses that no typed stream keeps: that of seams, and of uploads before a replay. Locked to put in and take out.
+    loose: Mutex<Retained>,
+    counts: Counts,
 }
 
 impl Lane {
     /// The lane of `stream`, and the claim to it.
     pub(crate) fn new(device: &Device, stream: &Arc<CudaStream>) -> Result<(Arc<Self>, Claim), Misuse> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+        static NEXT: PlainAtomicU64 = PlainAtomicU64::new(1);
 
         let handle = StreamHandle::of(stream);
         let claim = Claim::new((device.handle(), handle))?;
         // Relaxed: the number has to be different each time, and orders nothing. At a billion a second it lasts 500 years.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::new(Self {
-            slots: Aligned(Mutex::new(Slots::new())),
+            order: Order::new(),
             id,
             driver: device.driver(),
             device: device.clone(),
             stream: stream.clone(),
             handle,
-            poisoned: OnceLock::new(),
             host_panic: Arc::default(),
+            loose: Mutex::new(Retained::new(device.driver())),
+            counts: Counts::default(),
         });
         Ok((lane, claim))
     }
 
-    /// The published graphs. Locked for the length of one launch at the most (invariant 2).
+    /// Whose turn it is, and what is published.
     #[inline]
-    pub(crate) fn slots(&self) -> MutexGuard<'_, Slots<ExecutableHandle>> {
-        self.slots.0.lock()
+    pub(crate) fn order(&self) -> &LaneOrder {
+        &self.order
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let live = self.order.slots().slots.replays();
+        self.counts.look(live, self.order.waits())
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -119,11 +182,100 @@ impl Lane {
 
     /// Waits until everything enqueued so far has finished.
     ///
-    /// Not to be called while a capture of ours is open on the lane; the typed streams see to that.
-    pub(crate) fn drain(&self) -> Result<(), DriverError> {
+    /// # Errors
+    /// [`Misuse::CaptureOpen`] while a capture of ours is open on the lane; [`DriverError`].
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        let draining = self.order.drain()?;
+        let drained = self.synchronize();
+        // A destructor of what is let go may want the lane.
+        drop(draining);
+        drop(drained?);
+        Ok(())
+    }
+
+    /// As [`drain`](Self::drain), for who knows that no capture of ours is open and that none begins meanwhile. Returns what is to
+    /// be let go.
+    pub(crate) fn synchronize(&self) -> Result<Retained, DriverError> {
+        let loose = self.loose.lock().take();
         // SAFETY: (1) `self` keeps the stream alive. (2) No capture of ours is open; that nobody else captures on it is
         // what `Device::adopt_stream` and `Enqueue::raw` demand of who else has it.
-        unsafe { self.driver.stream_synchronize(self.handle) }
+        match unsafe { self.driver.stream_synchronize(self.handle) } {
+            Ok(()) => Ok(loose),
+            Err(cause) => {
+                std::mem::forget(loose);
+                self.device.note(cause);
+                Err(cause)
+            }
+        }
+    }
+
+    /// Waits until the lane has nothing to do, but no longer than `limit`: the driver's "not ready" if it has then. Sleeps between
+    /// looks. For who knows that no capture of ours is open and that none begins meanwhile.
+    fn wait_no_longer_than(&self, limit: Duration) -> Result<(), DriverError> {
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            // SAFETY: (1) `self` keeps the stream alive. (2) As for `synchronize`.
+            match unsafe { self.driver.stream_query(self.handle) } {
+                Err(error) if error.code == DriverCode::NOT_READY && start.elapsed() < limit => {}
+                looked => return looked,
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    /// Keeps what eager work uses until a drain.
+    pub(crate) fn keep(&self, mut retained: Retained) {
+        self.loose.lock().append(&mut retained);
+    }
+
+    /// Drains, if much has gathered that is kept until then.
+    pub(crate) fn make_room(&self) -> Result<(), Error> {
+        let crowded = self.loose.lock().len() >= IN_FLIGHT_LIMIT;
+        if crowded { self.drain() } else { Ok(()) }
+    }
+
+    /// Drains, then releases `load`; never if the drain fails. While a capture is open that is put off until it has ended.
+    pub(crate) fn release(&self, mut load: Load) -> Result<(), Poisoned> {
+        loop {
+            match self.order.drain() {
+                Ok(draining) => {
+                    let in_time = load.drain_limit().map_or(Ok(()), |limit| self.wait_no_longer_than(limit));
+                    let drained = in_time.and_then(|()| self.synchronize());
+                    drop(draining);
+                    return load.settle(self, drained);
+                }
+                Err(_) => match self.order.defer(load) {
+                    Ok(()) => {
+                        self.counts.deferred();
+                        tell!(DEBUG, stream = self.id, "release deferred");
+                        return Ok(());
+                    }
+                    // It has ended meanwhile.
+                    Err(back) => load = back,
+                },
+            }
+        }
+    }
+
+    /// Lets others at the lane again after a capture, and releases what was put off meanwhile. What goes wrong with that is
+    /// told as by the drop that it was put off for.
+    fn end_capture_turn(&self) {
+        for load in self.order.end_capture() {
+            tell!(DEBUG, stream = self.id, "deferred release");
+            if let Err(poisoned) = self.release(load) {
+                self.tell(&poisoned);
+            }
+        }
+    }
+
+    /// Reports a failed release that there is nobody to return to.
+    #[expect(clippy::print_stderr, reason = "there is nobody to return it to")]
+    pub(crate) fn tell(&self, poisoned: &Poisoned) {
+        // Parked errors are told to who goes on with the device. If nobody does, the line is all that is heard of it.
+        self.device.park(Err(poisoned.cause));
+        eprintln!("dacapo: {poisoned}");
     }
 
     /// The driver's own word on whether the stream is capturing: 0 no, 1 yes, 2 invalidated.
@@ -178,16 +330,27 @@ impl Lane {
         }
     }
 
-    /// From here on the lane refuses everything.
-    pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
-        *self.poisoned.get_or_init(|| Poisoned { cause })
+    /// Passes a driver error on; see [`Device::fault_of`].
+    #[cold]
+    pub(crate) fn fault(&self, error: DriverError) -> Error {
+        self.device.fault_of(error)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Poisoned> {
-        match self.poisoned.get() {
-            Some(poisoned) => Err(*poisoned),
-            None => Ok(()),
-        }
+    /// Passes what the driver has said on.
+    pub(crate) fn heard<R>(&self, said: Result<R, DriverError>) -> Result<R, Error> {
+        said.map_err(|error| self.fault(error))
+    }
+
+    /// From here on the lane refuses everything.
+    pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
+        tell!(ERROR, stream = self.id, %cause, "poisoned");
+        self.order.close(Poisoned { cause })
+    }
+
+    /// Refuses on a lane that is poisoned, or whose device has faulted.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.device.check_fault()?;
+        Ok(self.order.check()?)
     }
 
     /// What must hold before a capture begins, but for what is pending.

@@ -1,86 +1,180 @@
 //! `Stream<Capturing<M, From>>`: a capture is open.
 
-use super::Stream;
 use super::transition::{CanEnd, sealed};
+use super::{Core, Stream};
 use crate::driver::CaptureMode;
 use crate::error::{CaptureFailure, DriverError, Error, Parked, Rejected};
 use crate::graph::Graph;
-use crate::runtime::{CapturePolicy, Captured, InFlight, Lane, Retained};
+use crate::runtime::{Branches, CapturePolicy, CaptureTurn, Fresh, InFlight, Keep, Lane, Retained, Segment};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
-use crate::state::{Capturing, Global, Idle, Instantiated, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
+use crate::state::{Capturing, Global, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::sync::Arc;
+use crate::trace::{Section, section, tell};
 
 /// What a capturing stream has.
 pub struct CapturingData<M: Mode, From: Resting> {
-    pub(super) recording: Recording,
+    recording: Recording,
     /// What the state had that the capture began in.
-    pub(super) from: From::Data,
+    from: From::Data,
+    target: From::Target,
     /// `Send` or not, as the mode wants it.
-    pub(super) _affinity: M::Affinity,
+    _affinity: M::Affinity,
 }
 
-/// An open capture. Dropping it ends the capture and discards what was recorded.
-pub(super) struct Recording {
+/// Ends the capture when it is dropped, unless that has been done.
+struct OpenCapture {
     lane: Arc<Lane>,
-    retained: Retained,
     open: bool,
 }
 
-impl Recording {
-    pub(super) fn begin(lane: &Arc<Lane>, mode: CaptureMode) -> Result<Self, DriverError> {
-        lane.begin_capture(mode)?;
-        Ok(Self { lane: lane.clone(), retained: Retained::new(lane.driver()), open: true })
-    }
-
+impl OpenCapture {
     /// Ends the capture: what it has recorded, and what a drop has parked meanwhile.
     fn close(&mut self) -> (Result<Graph, DriverError>, Option<Parked>) {
         self.open = false;
         let ended = self.lane.end_capture();
         (ended, self.lane.device().take_parked().err())
     }
+}
 
-    /// Ends the capture, and makes of it what the policy takes.
-    fn finish(mut self, policy: CapturePolicy) -> Result<Captured, Error> {
-        match self.close() {
-            (Ok(graph), None) => Captured::new(&self.lane, policy, self.retained.take(), graph),
+impl Drop for OpenCapture {
+    fn drop(&mut self) {
+        if self.open {
+            // An invalidated capture is what a drop is for; what it was spoilt by has been returned where it happened. The graph,
+            // if there is one, goes here: before what its nodes use.
+            drop(self.lane.end_capture());
+            self.lane.counts().lost_a_capture();
+            tell!(DEBUG, stream = self.lane.id(), "capture aborted");
+        }
+    }
+}
+
+/// An open capture. Dropped in the order of the fields: the capture is ended, what was recorded is let go, and others are let at
+/// the lane again.
+struct Recording {
+    capture: OpenCapture,
+    retained: Retained,
+    /// The lanes that were drawn in. They are the capture's until it has ended, though they are joined earlier.
+    branches: Branches,
+    turn: CaptureTurn,
+    section: Section,
+}
+
+/// A capture that has ended well. Until its turn is over nobody else puts work on the lane.
+pub struct Recorded {
+    graph: Graph,
+    retained: Retained,
+    turn: CaptureTurn,
+}
+
+impl Recording {
+    /// Begins a capture, once the lane's earlier work has finished. Fails with the lane at rest.
+    fn begin(core: &mut Core, mode: CaptureMode) -> Result<Self, Error> {
+        let Core { lane, in_flight, .. } = core;
+        let section = section!("capture", stream = lane.id(), device = lane.device().ordinal(), ?mode);
+        lane.check()?;
+        let turn = CaptureTurn::begin(lane)?;
+        lane.check_capturable()?;
+        let loose = lane.synchronize()?;
+        // Before anything parked is asked for: what is let go here may park an error too, and that is not the capture's.
+        in_flight.let_go();
+        drop(loose);
+        lane.device().take_parked()?;
+        lane.host_panic().take()?;
+        lane.begin_capture(mode)?;
+        let capture = OpenCapture { lane: lane.clone(), open: true };
+        Ok(Self { capture, retained: Retained::new(lane.driver()), branches: Branches::default(), turn, section })
+    }
+
+    /// Ends the capture after its body has succeeded.
+    fn finish(mut self) -> Result<Recorded, Error> {
+        match self.capture.close() {
+            (Ok(graph), None) => Ok(Recorded { graph, retained: self.retained, turn: self.turn }),
             (ended, parked) => Err(CaptureFailure::report(None, ended.err(), parked)),
         }
     }
 
     /// Ends the capture after its body has failed.
     fn fail(mut self, body: Error) -> Error {
-        let (ended, parked) = self.close();
+        let (ended, parked) = self.capture.close();
         CaptureFailure::report(Some(body), ended.err(), parked)
     }
 }
 
-impl Drop for Recording {
-    fn drop(&mut self) {
-        if self.open {
-            // An invalidated capture is what a drop is for; what it was spoilt by has been returned where it happened. The graph,
-            // if there is one, goes here, before the fields: before what its nodes use.
-            drop(self.lane.end_capture());
-        }
+impl Recorded {
+    /// Instantiates what was recorded, if the policy takes it.
+    pub(super) fn instantiate(self, policy: &CapturePolicy) -> Result<Segment, Error> {
+        let Self { graph, retained, turn } = self;
+        Segment::new(turn.lane(), policy, Fresh::new(policy, retained, graph)?)
+    }
+
+    /// The parts: what the policy has taken, and the turn, to be held for as long as nobody else may put work on the lane.
+    pub(super) fn check(self, policy: &CapturePolicy) -> Result<(Fresh, CaptureTurn), Error> {
+        let Self { graph, retained, turn } = self;
+        Ok((Fresh::new(policy, retained, graph)?, turn))
+    }
+
+    pub(super) fn lane(&self) -> &Arc<Lane> {
+        self.turn.lane()
     }
 }
 
 impl<M: Mode, From: Resting> sealed_state::State for Capturing<M, From> {
     type Data = CapturingData<M, From>;
 
+    type Ended = From::Captured;
+    type From = From;
+
     const PHASE: Phase = Phase::Capturing;
 
-    fn retained<'a>(_: &'a mut InFlight, data: &'a mut Self::Data, _: OnlyForDacapo) -> &'a mut Retained {
-        &mut data.recording.retained
+    fn keep<'a>(_: &'a InFlight, data: &'a Self::Data, _: OnlyForDacapo) -> Keep<'a> {
+        let Recording { retained, branches, .. } = &data.recording;
+        Keep { retained, branches: Some(branches) }
+    }
+}
+
+impl<S: sealed::BeginsCapture> Stream<S> {
+    /// Begins a capture in whatever resting state; `target` is what the state wants to know at its end.
+    pub(super) fn open<M: Mode>(mut self, target: S::Target) -> Result<Stream<Capturing<M, S>>, Rejected<Self>> {
+        match Recording::begin(&mut self.core, M::MODE) {
+            Ok(recording) => {
+                let Self { data: from, core } = self;
+                let data = CapturingData { recording, from, target, _affinity: M::Affinity::default() };
+                Ok(Stream { data, core })
+            }
+            Err(error) => {
+                tell!(DEBUG, stream = self.core.lane.id(), %error, "capture refused");
+                Err(Rejected::new(self, error))
+            }
+        }
+    }
+}
+
+impl<M: Mode, From: sealed::BeginsCapture> Stream<Capturing<M, From>> {
+    /// Runs the body of a closure form, and ends the capture.
+    pub(super) fn run(
+        mut self,
+        body: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
+        let span = self.data.recording.section.span.clone();
+        match span.in_scope(|| body(&mut self)) {
+            Ok(()) => self.end(),
+            Err(error) => Err(sealed::End::fail(self, error, OnlyForDacapo::new())),
+        }
     }
 }
 
 impl<S: State> Stream<S> {
     /// Ends the capture, counts its nodes, instantiates and uploads, as the [`CapturePolicy`] says.
     ///
+    /// Begun by [`begin`](Self::begin), it leads to [`Instantiated`](crate::Instantiated); by
+    /// [`begin_segment`](Self::begin_segment), to `Instantiated` with one more segment; by
+    /// [`begin_update`](Self::begin_update), to [`Published`](crate::Published) with the new contents.
+    ///
     /// # Errors
-    /// `Idle`, and not capturing any more, with: [`CaptureFailure`] if the driver says that the capture was lost, or if
-    /// a drop inside it has parked an error; [`Refusal`](crate::Refusal) if the policy does not take the graph;
+    /// In the state that the capture began in, with all that it had, and not capturing any more, with: [`CaptureFailure`] if
+    /// the driver says that the capture was lost, or if a drop inside it has parked an error; [`Refusal`](crate::Refusal) if the
+    /// policy does not take the graph; [`UpdateRefused`](crate::UpdateRefused) if the policy keeps the old graph then;
     /// [`DriverError`] if it cannot be instantiated or uploaded.
     ///
     /// # References
@@ -88,7 +182,7 @@ impl<S: State> Stream<S> {
     /// [cuGraphInstantiateWithFlags](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html)
     #[doc(alias = "cuStreamEndCapture")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
-    pub fn end(self) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>>
+    pub fn end(self) -> Result<Stream<S::Ended>, Rejected<Stream<S::From>>>
     where
         S: CanEnd,
     {
@@ -96,19 +190,34 @@ impl<S: State> Stream<S> {
     }
 }
 
-impl<M: Mode> sealed::End for Capturing<M, Idle> {
-    fn end(stream: Stream<Self>, _: OnlyForDacapo) -> Result<Stream<Instantiated>, Rejected<Stream<Idle>>> {
-        let Stream { data: CapturingData { recording, from, .. }, core } = stream;
-        match recording.finish(core.policy) {
-            Ok(captured) => Ok(Stream { data: captured, core }),
-            Err(error) => Err(Rejected::new(Stream { data: from, core }, error)),
+impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
+    fn end(stream: Stream<Self>, seal: OnlyForDacapo) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
+        let Stream { data: CapturingData { recording, from, target, .. }, core } = stream;
+        let span = recording.section.span.clone();
+        let _entered = span.enter();
+        let landed = match recording.finish() {
+            Ok(recorded) => From::land(from, target, recorded, &core.policy, seal),
+            Err(error) => Err((from, error)),
+        };
+        match landed {
+            Ok(data) => {
+                core.lane.counts().captured();
+                Ok(Stream { data, core })
+            }
+            Err((data, error)) => {
+                core.lane.counts().lost_a_capture();
+                tell!(WARN, stream = core.lane.id(), %error, "capture lost");
+                Err(Rejected::new(Stream { data, core }, error))
+            }
         }
     }
 
     /// Ends the capture because its body has failed.
-    fn fail(stream: Stream<Self>, body: Error, _: OnlyForDacapo) -> Rejected<Stream<Idle>> {
+    fn fail(stream: Stream<Self>, body: Error, _: OnlyForDacapo) -> Rejected<Stream<From>> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         let error = recording.fail(body);
+        core.lane.counts().lost_a_capture();
+        tell!(WARN, stream = core.lane.id(), %error, "capture lost");
         Rejected::new(Stream { data: from, core }, error)
     }
 }
@@ -117,6 +226,20 @@ impl<M: Mode, From: Resting> Stream<Capturing<M, From>> {
     /// Ends the capture, discards what was recorded, and goes back to the state it began in.
     ///
     /// Cannot fail: whether the capture was still intact makes no difference any more.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let mut capturing = stream.begin(ThreadLocal)?;
+    /// capturing.fill(&buffer, 7)?;
+    /// let mut stream = capturing.abort();
+    /// assert_eq!(stream.read(&buffer)?, [0]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     pub fn abort(self) -> Stream<From> {
         let Self { data: CapturingData { recording, from, .. }, core } = self;
         drop(recording);

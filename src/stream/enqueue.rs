@@ -7,14 +7,16 @@ use cudarc::driver::CudaStream;
 
 use super::{Core, Stream};
 use crate::buffer::Buffer;
-use crate::driver::FillValue;
+use crate::driver::{FillValue, KernelShape};
 use crate::error::{BoxError, Error, Misuse};
 use crate::kernel::{Arguments, Kernel, LaunchConfig};
 use crate::pinned::HostMemory;
-use crate::runtime::{HostCall, Lane, Retained};
+use crate::runtime::{DeviceCounter, Eager, Freeze, HostCall, Place, Retained, Site, Turns, Work};
 use crate::seal::OnlyForDacapo;
-use crate::state::State;
+use crate::state::{Idle, State};
 use crate::sync::Arc;
+
+use sealed::Recorder;
 
 /// The operations that are legal both eagerly and under capture, with the same arguments and the same meaning.
 ///
@@ -49,7 +51,7 @@ use crate::sync::Arc;
 /// assert_eq!(captured.census().to_string(), "memcpy ×1, memset ×1");
 /// # Ok::<(), Error>(())
 /// ```
-pub trait Enqueue: sealed::Recorder {
+pub trait Enqueue: Recorder {
     /// Copies between two buffers of one length. One memcpy node.
     ///
     /// # Errors
@@ -60,14 +62,14 @@ pub trait Enqueue: sealed::Recorder {
         if source.overlaps(destination) {
             return Err(Misuse::Overlap.into());
         }
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(source.device(), "source buffer")?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.allocation());
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.device_ptr(), destination.device_ptr(), source.size_bytes());
         // SAFETY: (1) both buffers are of this length, do not overlap, and are retained. (2) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_dtod_async(from, to, bytes, lane.handle()) })
     }
 
     /// Sets every element to `value`. One memset node, where the bytes of `value` repeat after 1, 2 or 4 (any integer or
@@ -77,7 +79,7 @@ pub trait Enqueue: sealed::Recorder {
     /// [`Misuse::WrongContext`].
     #[doc(alias = "cuMemsetD32Async")]
     fn fill<T: Pod>(&mut self, destination: &Buffer<T>, value: T) -> Result<(), Error> {
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(destination.allocation());
         let (driver, stream, address) = (lane.driver(), lane.handle(), destination.device_ptr());
@@ -86,14 +88,14 @@ pub trait Enqueue: sealed::Recorder {
                 let count = destination.size_bytes() / unit_bytes(value);
                 // SAFETY: (1) the buffer is retained and `count` units long; an address is aligned to the element, and
                 // the unit divides the element's size. (2) The lane keeps its stream.
-                unsafe { driver.memset_async(address, value, count, stream) }?;
+                lane.heard(unsafe { driver.memset_async(address, value, count, stream) })?;
             }
             Fill::Strided(values) => {
                 let (pitch, rows) = (size_of::<T>(), destination.len());
                 for (value, offset) in values.into_iter().zip((0u64..).step_by(pitch / units_of(pitch))) {
                     // SAFETY: (1) the buffer is retained; unit and offset lie inside an element, `pitch` is the
                     // element's size, `rows` their number. (2) The lane keeps its stream.
-                    unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) }?;
+                    lane.heard(unsafe { driver.memset_strided_async(address + offset, pitch, value, rows, stream) })?;
                 }
             }
         }
@@ -111,13 +113,13 @@ pub trait Enqueue: sealed::Recorder {
     fn upload<T: Pod>(&mut self, source: &(impl HostMemory<T> + ?Sized), destination: &Buffer<T>) -> Result<(), Error> {
         let source = source.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(destination.device(), "destination buffer")?;
         retained.share(source.block());
         retained.share(destination.allocation());
         let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), source.size_bytes());
         // SAFETY: (1) both are of this length and retained. (2) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_htod_async(from, to, bytes, lane.handle()) })
     }
 
     /// Copies from a buffer to pinned host memory of the same length. One memcpy node, which writes the host memory at
@@ -133,14 +135,14 @@ pub trait Enqueue: sealed::Recorder {
     ) -> Result<(), Error> {
         let destination = destination.pinned();
         Misuse::check_lengths(source.len(), destination.len())?;
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(source.device(), "source buffer")?;
         retained.share(source.allocation());
         retained.share(destination.block());
         let (from, to, bytes) = (source.device_ptr(), destination.as_ptr().cast(), source.size_bytes());
         // SAFETY: (1) both are of this length and retained. (2) Nobody has a plain reference to pinned memory: it is
         // read and written by atomic words only. (3) The lane keeps its stream.
-        Ok(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) }?)
+        lane.heard(unsafe { lane.driver().memcpy_dtoh_async(from, to, bytes, lane.handle()) })
     }
 
     /// Launches a kernel. One kernel node; the arguments' values are copied now. Buffers among the arguments, and the
@@ -149,13 +151,15 @@ pub trait Enqueue: sealed::Recorder {
     /// For a kernel from PTX, number and sizes of the arguments are checked against its parameters. (A cubin does not say.)
     ///
     /// # Errors
-    /// [`Misuse::EmptyLaunch`], [`Misuse::ArgumentCount`], [`Misuse::ArgumentSize`], [`Misuse::WrongContext`].
+    /// [`Misuse::EmptyLaunch`], [`Misuse::ClusterShape`], [`Misuse::ArgumentCount`], [`Misuse::ArgumentSize`],
+    /// [`Misuse::WrongContext`].
     ///
     /// # Safety
     /// 1. The arguments are of the types that the kernel declares, in its order.
     /// 2. The kernel, launched in this shape, stays inside what its arguments name, whenever it runs: now, or at every
     ///    replay. Addresses that it takes from elsewhere (a number, device memory) outlive the graph: see
     ///    [`retain`](Self::retain).
+    /// 3. Launched [`programmatic`](LaunchConfig::programmatic), it waits itself for what it needs of the kernel in front of it.
     #[doc(alias = "cuLaunchKernel")]
     unsafe fn launch(
         &mut self,
@@ -165,17 +169,34 @@ pub trait Enqueue: sealed::Recorder {
     ) -> Result<(), Error> {
         let mut arguments = arguments.into();
         kernel.check(&config, &arguments)?;
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
+        let Place { lane, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
         lane.check_context(kernel.device(), "kernel")?;
         retained.share(kernel.module());
         for allocation in arguments.allocations() {
             retained.share(allocation);
         }
-        let (driver, function, LaunchConfig { grid, block, shared_bytes }) = (lane.driver(), kernel.function(), config);
-        let mut pointers = arguments.pointers();
-        // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
-        // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
-        Ok(unsafe { driver.launch_kernel(function, grid, block, shared_bytes, lane.handle(), &mut pointers) }?)
+        let LaunchConfig { grid, block, shared_bytes, attributes } = config;
+        let (driver, function, stream) = (lane.driver(), kernel.function(), lane.handle());
+        let shape = KernelShape { grid, block, shared_bytes };
+        let (attributes, mut pointers) = (attributes.of_driver(), arguments.pointers());
+        lane.heard(if attributes.is_empty() {
+            // SAFETY: (1) the module is retained. (2) One pointer an argument, into `arguments`, which is alive; that they
+            // are the kernel's parameters is the caller's (1). (3) The caller's (2). (4) The lane keeps its stream.
+            unsafe { driver.launch_kernel(function, shape, stream, &mut pointers) }
+        } else {
+            // SAFETY: as above; (3) the caller's (3), too.
+            unsafe { driver.launch_kernel_ex(function, shape, &attributes, stream, &mut pointers) }
+        })
+    }
+
+    /// Raises a [`DeviceCounter`] by one. One kernel node.
+    ///
+    /// # Errors
+    /// [`Misuse::WrongContext`].
+    fn count(&mut self, counter: &DeviceCounter) -> Result<(), Error> {
+        let (kernel, shape, count) = counter.launch();
+        // SAFETY: (1), (2) dacapo_count(count), in one thread, on a word that it keeps.
+        unsafe { self.launch(kernel, shape, (count,)) }
     }
 
     /// Calls a closure on a thread of the driver's. One host node; called at every replay.
@@ -186,11 +207,97 @@ pub trait Enqueue: sealed::Recorder {
     /// [`synchronize`](Stream::synchronize) or `begin` on this stream returns [`Error::HostPanicked`].
     #[doc(alias = "cuLaunchHostFunc")]
     fn host(&mut self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Error> {
-        let (lane, retained) = self.recorder(OnlyForDacapo::new())?;
-        let call = HostCall::new(function, lane.host_panic());
+        let Place { lane, root, retained, .. } = &self.site(OnlyForDacapo::new())?.enter()?;
+        let call = HostCall::new(function, root.host_panic());
         retained.share(&call);
         // SAFETY: (1) the call is retained. (2) The lane keeps its stream.
-        Ok(unsafe { call.enqueue(lane.driver(), lane.handle()) }?)
+        lane.heard(unsafe { call.enqueue(lane.driver(), lane.handle()) })
+    }
+
+    /// Runs `body` with two places to put work: this stream, and `other` as a branch of it. What is put on the one does not wait for
+    /// what is put on the other, so they may overlap on the device. When `body` is over the branch is joined: what is enqueued here
+    /// afterwards waits for both. On a capturing stream the branch becomes part of the graph; on any other it runs.
+    ///
+    /// Before the fork lies what was enqueued here so far; the branch waits for it. The other stream may be of another device. Both sides
+    /// may fork again; for several branches at once there is [`fork_many`](Self::fork_many). Neither can be kept beyond `body`.
+    ///
+    /// The branch is joined whatever becomes of `body`, on an error and a panic too, so that no capture is left unjoined. What it uses is
+    /// kept with what this stream uses.
+    ///
+    /// Afterwards the other stream is as it was. In a capture it belongs to the capture until that has ended, and others who want it
+    /// get [`Misuse::CaptureOpen`]; it can be forked to again. Eagerly, `body` has both streams to itself: others who put work on a
+    /// sibling of one wait. (Two threads that, inside a fork, fork to each other's streams through siblings wait for each other.)
+    ///
+    /// # Errors
+    /// `body`'s own; [`Misuse::ForkToItself`] if both are one CUDA stream; [`Misuse::OutOfTurn`] if the other is a branch already, or in
+    /// the middle of a replay on this thread; [`Misuse::CaptureOpen`] if the other stream, or a sibling of it, captures;
+    /// [`Misuse::AlreadyCapturing`] if other code is capturing on it.
+    ///
+    /// # References
+    /// [cuStreamWaitEvent](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html), traces `fork.*`
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// let (mut stream, mut other) = (device.stream()?, device.stream()?);
+    /// let (a, b) = (stream.alloc::<u32>(2)?, stream.alloc::<u32>(2)?);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     c.fork(&mut other, |main, branch| {
+    ///         main.fill(&a, 1)?; // these two
+    ///         branch.fill(&b, 2) // side by side
+    ///     })?;
+    ///     c.copy(&b.slice(..1)?, &a.slice(..1)?) // after both
+    /// })?;
+    /// let census = captured.census();
+    /// let edges: Vec<_> = census.edges().iter().map(|edge| (edge.from, edge.to)).collect();
+    /// assert_eq!(edges, [(0, 2), (1, 2)]);
+    /// let mut published = captured.publish()?;
+    /// published.replay()?;
+    /// assert_eq!(published.read(&a)?, [2, 1]);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[doc(alias = "cuStreamWaitEvent")]
+    fn fork<R>(
+        &mut self,
+        other: &mut Stream<Idle>,
+        body: impl FnOnce(&mut Work<'_>, &mut Work<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.site(OnlyForDacapo::new())?.fork([&other.core.lane], |main, [branch]| body(main, branch))
+    }
+
+    /// As [`fork`](Self::fork), with several branches at once, none of which waits for another.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let device = Device::open(0)?;
+    /// let (mut stream, mut second, mut third) = (device.stream()?, device.stream()?, device.stream()?);
+    /// let (q, k, v) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?, stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     c.fork_many([&mut second, &mut third], |main, [left, right]| {
+    ///         main.fill(&q, 1)?;
+    ///         left.fill(&k, 2)?;
+    ///         right.fill(&v, 3)
+    ///     })
+    /// })?;
+    /// assert!(captured.census().edges().is_empty());
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[doc(alias = "cuStreamWaitEvent")]
+    fn fork_many<const N: usize, R>(
+        &mut self,
+        others: [&mut Stream<Idle>; N],
+        body: impl FnOnce(&mut Work<'_>, &mut [Work<'_>; N]) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.site(OnlyForDacapo::new())?.fork(others.map(|other| &other.core.lane), body)
     }
 
     /// Keeps `value` for as long as the work enqueued or recorded here may run, and drops it after that: for a graph,
@@ -199,14 +306,64 @@ pub trait Enqueue: sealed::Recorder {
     /// For what [`raw`](Self::raw) calls and kernels use behind this crate's back: an engine's slices, workspaces,
     /// modules, communicators. Things are dropped in the order in which they were handed in, on the thread that resets or drops the
     /// stream.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// struct Workspace;
+    /// impl Drop for Workspace {
+    ///     fn drop(&mut self) {
+    ///         println!("the graph is gone, and its work has finished");
+    ///     }
+    /// }
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let published = stream
+    ///     .capture(ThreadLocal, |c| {
+    ///         c.retain(Workspace);
+    ///         c.fill(&buffer, 1)
+    ///     })?
+    ///     .publish()?;
+    /// published.replay()?;
+    /// drop(published.reset()?);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     fn retain(&mut self, value: impl Send + 'static) {
         self.keeper(OnlyForDacapo::new()).own(value);
     }
 
     /// Keeps one more owner of `value`, as [`retain`](Self::retain) does; the same object is kept once, however often
     /// this is called.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use std::sync::Arc;
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (weights, buffer) = (Arc::new([1.5f32; 4]), stream.alloc::<u32>(1)?);
+    /// let captured = stream.capture(ThreadLocal, |c| {
+    ///     c.retain_shared(&weights);
+    ///     c.retain_shared(&weights);
+    ///     c.fill(&buffer, 1)
+    /// })?;
+    /// assert_eq!(Arc::strong_count(&weights), 2);
+    /// drop(captured);
+    /// assert_eq!(Arc::strong_count(&weights), 1);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     fn retain_shared<T: Send + Sync + 'static>(&mut self, value: &Arc<T>) {
         self.keeper(OnlyForDacapo::new()).share(value);
+    }
+
+    /// Keeps `value`, and keeps it frozen meanwhile: it is told now, and told again when what was enqueued or recorded here is gone.
+    /// Once, however often this is called with it.
+    fn freeze<T: Freeze>(&mut self, value: &Arc<T>) {
+        self.keeper(OnlyForDacapo::new()).freeze(value);
     }
 
     /// Hands the CUDA stream to code that this crate knows nothing of: an engine's step over cudarc, cuBLAS, NCCL.
@@ -261,12 +418,15 @@ pub trait Enqueue: sealed::Recorder {
         &mut self,
         body: impl FnOnce(&Arc<CudaStream>) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let (lane, _) = self.recorder(OnlyForDacapo::new())?;
-        body(lane.stream()).map_err(Error::from_body)
+        // In nobody's turn: the body may replay. That no sibling captures meanwhile is for the caller to see to.
+        let stream = self.site(OnlyForDacapo::new())?.enter()?.lane.stream().clone();
+        body(&stream).map_err(Error::from_body)
     }
 }
 
 impl<S: State> Enqueue for Stream<S> {}
+impl Enqueue for Eager<'_> {}
+impl Enqueue for Work<'_> {}
 
 /// How the driver can fill memory with an element's bytes.
 #[derive(PartialEq, Eq, Debug)]
@@ -311,30 +471,54 @@ fn unit_bytes(value: FillValue) -> usize {
 }
 
 pub(crate) mod sealed {
-    use super::{Core, Error, Lane, OnlyForDacapo, Retained, State, Stream};
+    use super::{Core, Eager, Error, OnlyForDacapo, Retained, Site, Stream, Turns, Work};
+    use crate::state::{Phase, State};
 
     #[diagnostic::on_unimplemented(
         message = "work cannot be enqueued on a `{Self}`: it is enqueued on a `Stream`, in any state",
         note = "write the function over `&mut impl Enqueue`, and pass it a stream"
     )]
     pub trait Recorder {
-        /// Where to enqueue, and where to keep what that uses. Refuses on a poisoned lane; makes room first.
-        fn recorder(&mut self, _: OnlyForDacapo) -> Result<(&Lane, &mut Retained), Error>;
+        /// Where to enqueue. Refuses on a poisoned lane; makes room first.
+        fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error>;
 
         /// Where to keep what is handed in.
-        fn keeper(&mut self, _: OnlyForDacapo) -> &mut Retained;
+        fn keeper(&mut self, _: OnlyForDacapo) -> &Retained;
     }
 
     impl<S: State> Recorder for Stream<S> {
-        fn recorder(&mut self, seal: OnlyForDacapo) -> Result<(&Lane, &mut Retained), Error> {
+        fn site(&mut self, seal: OnlyForDacapo) -> Result<Site<'_>, Error> {
             let Core { lane, in_flight, .. } = &mut self.core;
             lane.check()?;
             in_flight.make_room(lane)?;
-            Ok((lane, S::retained(in_flight, &mut self.data, seal)))
+            let turns = if S::PHASE == Phase::Capturing { Turns::OfCapture } else { Turns::Each };
+            Ok(Site { lane, root: lane, turns, keep: S::keep(in_flight, &self.data, seal) })
         }
 
-        fn keeper(&mut self, seal: OnlyForDacapo) -> &mut Retained {
-            S::retained(&mut self.core.in_flight, &mut self.data, seal)
+        fn keeper(&mut self, seal: OnlyForDacapo) -> &Retained {
+            S::keep(&self.core.in_flight, &self.data, seal).retained
+        }
+    }
+
+    impl Recorder for Eager<'_> {
+        fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error> {
+            Eager::site(self)
+        }
+
+        fn keeper(&mut self, _: OnlyForDacapo) -> &Retained {
+            self.keep().retained
+        }
+    }
+
+    impl Recorder for Work<'_> {
+        fn site(&mut self, _: OnlyForDacapo) -> Result<Site<'_>, Error> {
+            let site = Work::site(self);
+            site.lane.check()?;
+            Ok(site)
+        }
+
+        fn keeper(&mut self, _: OnlyForDacapo) -> &Retained {
+            Work::site(self).keep.retained
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use cudarc::driver::CudaStream;
 
-use super::capturing::{CapturingData, Recording};
+use super::capturing::Recorded;
 use super::transition::{CanBegin, sealed};
 use super::{Core, Stream};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, Misuse, Rejected};
-use crate::runtime::{InFlight, Lane, Retained};
+use crate::runtime::{CapturePolicy, Captured, InFlight, Keep, Lane};
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, State};
@@ -17,10 +17,13 @@ use crate::sync::Arc;
 impl sealed_state::State for Idle {
     type Data = ();
 
+    type Ended = Instantiated;
+    type From = Self;
+
     const PHASE: Phase = Phase::Idle;
 
-    fn retained<'a>(in_flight: &'a mut InFlight, (): &'a mut (), _: OnlyForDacapo) -> &'a mut Retained {
-        in_flight.retained()
+    fn keep<'a>(in_flight: &'a InFlight, (): &'a (), _: OnlyForDacapo) -> Keep<'a> {
+        Keep { retained: in_flight.retained(), branches: None }
     }
 }
 
@@ -28,12 +31,13 @@ impl Device {
     /// Creates a stream, non-blocking: the legacy default stream leaves it alone.
     ///
     /// # Errors
-    /// [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
+    /// [`Faulted`](crate::Faulted), [`Parked`](crate::Parked), [`DriverError`](crate::DriverError).
     ///
     /// # References
     /// [cuStreamCreate](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
     #[doc(alias = "cuStreamCreate")]
     pub fn stream(&self) -> Result<Stream<Idle>, Error> {
+        self.check_fault()?;
         self.take_parked()?;
         self.check_tracking()?;
         // SAFETY: (1) `self` keeps the context alive.
@@ -69,6 +73,7 @@ impl Device {
     }
 
     fn claim(&self, stream: &Arc<CudaStream>) -> Result<Stream<Idle>, Error> {
+        self.check_fault()?;
         if StreamHandle::of(stream).is_default() {
             return Err(Misuse::DefaultStream.into());
         }
@@ -77,7 +82,7 @@ impl Device {
         }
         let (lane, claim) = Lane::new(self, stream)?;
         lane.check_capturable()?;
-        Ok(Stream { data: (), core: Core::new(lane, claim) })
+        Ok(Stream { data: (), core: Core::new(lane, Arc::new(claim)) })
     }
 }
 
@@ -94,12 +99,26 @@ impl<S: State> Stream<S> {
     ///
     /// # References
     /// [cuStreamBeginCapture](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// let mut capturing = stream.begin(ThreadLocal)?;
+    /// capturing.fill(&buffer, 7)?;
+    /// let mut captured = capturing.end()?;
+    /// assert_eq!(captured.read(&buffer)?, [0]); // recorded, not run
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin<M: Mode>(self, _mode: M) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>>
     where
         S: CanBegin,
     {
-        S::begin(self, OnlyForDacapo::new())
+        S::is(self).open(())
     }
 
     /// Captures what `body` enqueues, and instantiates it. The capture ends on success, error and panic.
@@ -131,40 +150,60 @@ impl<S: State> Stream<S> {
     where
         S: CanBegin,
     {
-        let mut capturing = self.begin(mode)?;
-        match body(&mut capturing) {
-            Ok(()) => capturing.end(),
-            Err(error) => Err(sealed::End::fail(capturing, error, OnlyForDacapo::new())),
-        }
+        self.begin(mode)?.run(body)
+    }
+
+    /// Another stream of states on the same CUDA stream, [`Idle`], with a life of its own: a decode graph and a verify graph
+    /// that are captured, replayed and reset independently, and whose work is ordered by the one CUDA stream.
+    ///
+    /// While one sibling captures, what the others would put on the CUDA stream would be recorded, or would spoil the capture.
+    /// So it is refused with [`Misuse::CaptureOpen`] before it reaches the driver; a reset or drop of a sibling retires its
+    /// generation at once, and what it has is drained and released when the capture has ended.
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Error, Misuse, ThreadLocal};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let (token, draft) = (stream.alloc::<u32>(1)?, stream.alloc::<u32>(4)?);
+    /// let verify = stream.sibling().capture(ThreadLocal, |c| c.fill(&draft, 0))?.publish()?;
+    /// let decode = stream.capture(ThreadLocal, |c| c.fill(&token, 1))?.publish()?;
+    /// decode.replay()?;
+    /// verify.replay()?;
+    ///
+    /// let mut again = decode.reset()?.begin(ThreadLocal)?;
+    /// assert!(matches!(verify.replay(), Err(Error::Misuse(Misuse::CaptureOpen))));
+    /// again.fill(&token, 2)?;
+    /// let decode = again.end()?.publish()?;
+    /// verify.replay()?;
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    pub fn sibling(&self) -> Stream<Idle> {
+        Stream { data: (), core: Core::new(self.core.lane.clone(), self.core.claim.clone()) }
     }
 }
 
-impl sealed::Begin for Idle {
-    fn begin<M: Mode>(
-        mut stream: Stream<Self>,
+impl sealed_state::Resting for Idle {
+    type Target = ();
+    type Captured = Instantiated;
+}
+
+impl sealed::BeginsCapture for Idle {
+    fn land(
+        (): (),
+        (): (),
+        recorded: Recorded,
+        policy: &CapturePolicy,
         _: OnlyForDacapo,
-    ) -> Result<Stream<Capturing<M>>, Rejected<Stream<Idle>>> {
-        match stream.open_capture::<M>() {
-            Ok(recording) => {
-                let Stream { data: from, core } = stream;
-                Ok(Stream { data: CapturingData { recording, from, _affinity: M::Affinity::default() }, core })
-            }
-            Err(error) => Err(Rejected::new(stream, error)),
+    ) -> Result<Captured, ((), Error)> {
+        let lane = recorded.lane().clone();
+        match recorded.instantiate(policy) {
+            Ok(segment) => Ok(Captured::new(&lane, policy, segment)),
+            Err(error) => Err(((), error)),
         }
-    }
-}
-
-impl Stream<Idle> {
-    fn open_capture<M: Mode>(&mut self) -> Result<Recording, Error> {
-        let Core { lane, in_flight, .. } = &mut self.core;
-        lane.check_capturable()?;
-        lane.drain()?;
-        // Before anything parked is asked for: what is let go here may park an error too, and that is not the capture's.
-        in_flight.let_go();
-        lane.device().take_parked()?;
-        lane.host_panic().take()?;
-        Ok(Recording::begin(lane, M::MODE)?)
     }
 }
 
 static_assertions::assert_impl_all!(Stream<Idle>: Send);
+static_assertions::assert_impl_all!(Rejected<Stream<Idle>>: Send, Sync);

@@ -1,21 +1,31 @@
 //! The typed stream: one file a state, and what the states share.
 
+mod buckets;
 mod capturing;
 mod enqueue;
+mod fallback;
 mod idle;
+mod inspect;
 mod instantiated;
+mod operation;
 mod published;
+mod replicate;
 mod resting;
 mod transition;
+mod update_kernel;
 
 use std::fmt;
 
+pub use buckets::{Bucket, Buckets};
 pub use enqueue::Enqueue;
-pub use transition::{CanBegin, CanEnd, CanPublish, HasPublished};
+pub use fallback::CapturedOrEager;
+pub use operation::{Capturable, Operation};
+pub use published::Update;
+pub use transition::{CanBegin, CanBeginSegment, CanEnd, CanPublish, HasGraph, HasPublished};
 
 use crate::device::Device;
-use crate::error::{DriverError, Error};
-use crate::runtime::{CapturePolicy, Claim, InFlight, Lane};
+use crate::error::Error;
+use crate::runtime::{CapturePolicy, Claim, Eager, InFlight, Lane, Load, Stats};
 use crate::state::State;
 use crate::sync::Arc;
 
@@ -59,33 +69,29 @@ pub struct Stream<S: State> {
 struct Core {
     /// Before the lane, so that the claim is given up before the CUDA stream is destroyed: the driver may give its handle to the
     /// next stream right away.
-    _claim: Claim,
+    claim: Arc<Claim>,
     lane: Arc<Lane>,
     policy: CapturePolicy,
     in_flight: InFlight,
 }
 
 impl Core {
-    fn new(lane: Arc<Lane>, claim: Claim) -> Self {
+    fn new(lane: Arc<Lane>, claim: Arc<Claim>) -> Self {
         let in_flight = InFlight::new(&lane);
-        Self { _claim: claim, lane, policy: CapturePolicy::new(), in_flight }
+        Self { claim, lane, policy: CapturePolicy::new(), in_flight }
     }
 
-    /// Drains, and lets go of what eager work used.
-    fn drain(&mut self) -> Result<(), DriverError> {
-        self.lane.drain()?;
-        self.in_flight.let_go();
-        Ok(())
+    /// Eager work on the stream, where the state allows it.
+    fn eager(&mut self) -> Eager<'_> {
+        Eager::new(&self.lane, &mut self.in_flight)
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if !self.in_flight.is_empty()
-            && let Err(cause) = self.drain()
-        {
-            self.in_flight.keep_for_good();
-            self.lane.device().park(Err(cause));
+        if !self.in_flight.is_empty() {
+            // A failure is parked by the release itself.
+            let _ = self.lane.release(Load::Eager(self.in_flight.take()));
         }
     }
 }
@@ -112,10 +118,16 @@ impl<S: State> Stream<S> {
         self.core.lane.device()
     }
 
+    /// What has happened on the CUDA stream so far, over all siblings.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.core.lane.stats()
+    }
+
     /// Asks the driver for the stream's capture status. In any state; changes nothing.
     ///
     /// # Errors
-    /// [`DriverError`]: after a device fault, that fault.
+    /// [`DriverError`](crate::DriverError): after a device fault, that fault.
     ///
     /// # References
     /// [cuStreamIsCapturing](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html)

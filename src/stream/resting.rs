@@ -1,14 +1,11 @@
 //! What every stream can do that is not capturing: wait, and move data to and from the host at once.
 
-#![allow(unsafe_code)]
-
 use bytemuck::Pod;
 
-use super::{Core, Stream};
+use super::Stream;
 use crate::buffer::Buffer;
-use crate::driver::FillValue;
-use crate::error::{DriverError, Error, Misuse};
-use crate::runtime::CapturePolicy;
+use crate::error::Error;
+use crate::runtime::{CapturePolicy, Completion, Eager, Waiting};
 use crate::state::{Resting, State};
 
 impl<S: State> Stream<S> {
@@ -18,34 +15,26 @@ impl<S: State> Stream<S> {
     /// # Errors
     /// [`DriverError`](crate::DriverError): a device fault of earlier work shows up here.
     /// [`Error::HostPanicked`] if a host call has panicked.
+    /// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen) while a sibling captures: a stream that captures cannot be waited for.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&mut self) -> Result<(), Error>
     where
         S: Resting,
     {
-        self.core.lane.check()?;
-        self.core.drain()?;
-        self.core.lane.host_panic().take()
+        self.core.eager().synchronize()
     }
 
     /// Allocates a buffer of `len` elements, all bytes zero. Waits until it is, so it may be used on any stream.
     ///
     /// # Errors
-    /// [`Misuse::ZeroLength`], [`Misuse::SizeOverflow`], [`DriverError`](crate::DriverError).
+    /// [`Misuse::ZeroLength`](crate::Misuse::ZeroLength), [`Misuse::SizeOverflow`](crate::Misuse::SizeOverflow),
+    /// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen), [`DriverError`](crate::DriverError).
     #[doc(alias = "cuMemAlloc")]
     pub fn alloc<T: Pod>(&mut self, len: usize) -> Result<Buffer<T>, Error>
     where
         S: Resting,
     {
-        self.core.lane.check()?;
-        let buffer = Buffer::allocate(self.device(), len)?;
-        self.core.in_flight.retained().share(buffer.allocation());
-        let (driver, stream) = (self.core.lane.driver(), self.core.lane.handle());
-        let (address, zero) = (buffer.device_ptr(), FillValue::D8(0));
-        // SAFETY: (1) the buffer is this long, and in flight. (2) The lane keeps its stream.
-        unsafe { driver.memset_async(address, zero, buffer.size_bytes(), stream) }?;
-        self.core.drain()?;
-        Ok(buffer)
+        self.core.eager().alloc(len)
     }
 
     /// Allocates a buffer and copies `source` into it. Waits until it has, so it may be used on any stream.
@@ -56,60 +45,86 @@ impl<S: State> Stream<S> {
     where
         S: Resting,
     {
-        self.core.lane.check()?;
-        let buffer = Buffer::allocate(self.device(), source.len())?;
-        self.write(source, &buffer)?;
-        Ok(buffer)
+        self.core.eager().buffer_from(source)
     }
 
     /// Copies `source` into a buffer of the same length, after everything enqueued so far. Waits until it has.
     ///
     /// # Errors
-    /// [`Misuse::LengthMismatch`], [`Misuse::WrongContext`], [`DriverError`](crate::DriverError).
+    /// [`Misuse::LengthMismatch`](crate::Misuse::LengthMismatch), [`Misuse::WrongContext`](crate::Misuse::WrongContext),
+    /// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen), [`DriverError`](crate::DriverError).
     #[doc(alias = "cuMemcpyHtoD")]
     pub fn write<T: Pod>(&mut self, source: &[T], destination: &Buffer<T>) -> Result<(), Error>
     where
         S: Resting,
     {
-        self.check_transfer(source.len(), destination.len(), destination)?;
-        let (driver, stream) = (self.core.lane.driver(), self.core.lane.handle());
-        let (from, to, bytes) = (source.as_ptr().cast(), destination.device_ptr(), destination.size_bytes());
-        // SAFETY: (1) both are of this length; the buffer is in flight, and the slice is borrowed until
-        // `finish_transfer` has seen the copy through. (2) The lane keeps its stream.
-        let copied = unsafe { driver.memcpy_htod_async(from, to, bytes, stream) };
-        self.finish_transfer(copied)
+        self.core.eager().write(source, destination)
     }
 
     /// Copies a buffer out, after everything enqueued so far, replays included. Waits until it has.
     ///
     /// # Errors
-    /// [`Misuse::WrongContext`], [`DriverError`](crate::DriverError).
+    /// [`Misuse::WrongContext`](crate::Misuse::WrongContext), [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen),
+    /// [`DriverError`](crate::DriverError).
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn read<T: Pod>(&mut self, source: &Buffer<T>) -> Result<Vec<T>, Error>
     where
         S: Resting,
     {
-        let mut destination = bytemuck::zeroed_vec(source.len());
-        self.read_into(source, &mut destination)?;
-        Ok(destination)
+        self.core.eager().read(source)
     }
 
     /// As [`read`](Self::read), into a slice of the same length.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and [`Misuse::LengthMismatch`].
+    /// As [`read`](Self::read), and [`Misuse::LengthMismatch`](crate::Misuse::LengthMismatch).
     pub fn read_into<T: Pod>(&mut self, source: &Buffer<T>, destination: &mut [T]) -> Result<(), Error>
     where
         S: Resting,
     {
-        self.check_transfer(source.len(), destination.len(), source)?;
-        let (driver, stream) = (self.core.lane.driver(), self.core.lane.handle());
-        let (from, to, bytes) = (source.device_ptr(), destination.as_mut_ptr().cast(), source.size_bytes());
-        // SAFETY: (1) both are of this length; the buffer is in flight, and the slice is borrowed until
-        // `finish_transfer` has seen the copy through. (2) It is borrowed mutably, so nobody reads it. (3) The lane keeps its
-        // stream.
-        let copied = unsafe { driver.memcpy_dtoh_async(from, to, bytes, stream) };
-        self.finish_transfer(copied)
+        self.core.eager().read_into(source, destination)
+    }
+
+    /// Eager work on the stream, as what [`Input`](crate::Input) and [`Output`](crate::Output) are made and used with.
+    pub fn eager(&mut self) -> Eager<'_>
+    where
+        S: Resting,
+    {
+        self.core.eager()
+    }
+
+    /// Stands for everything enqueued so far: whether it has finished can be asked and waited for, on any thread.
+    ///
+    /// # Errors
+    /// [`Misuse::CaptureOpen`](crate::Misuse::CaptureOpen), [`DriverError`](crate::DriverError).
+    ///
+    /// # Examples
+    /// ```
+    /// # dacapo_sim::install().unwrap();
+    /// use dacapo::{Device, Enqueue, Waiting};
+    ///
+    /// let mut stream = Device::open(0)?.stream()?;
+    /// let buffer = stream.alloc::<u32>(1)?;
+    /// stream.fill(&buffer, 7)?;
+    /// let completion = stream.completion(Waiting::Spin)?;
+    /// completion.wait()?; // for that, and for nothing that is enqueued after it
+    /// assert!(completion.is_done()?);
+    /// # Ok::<(), dacapo::Error>(())
+    /// ```
+    #[doc(alias = "cuEventRecord")]
+    pub fn completion(&mut self, waiting: Waiting) -> Result<Completion, Error>
+    where
+        S: Resting,
+    {
+        self.core.eager().completion(waiting)
+    }
+
+    /// What captures on this stream take.
+    pub fn policy(&self) -> CapturePolicy
+    where
+        S: Resting,
+    {
+        self.core.policy.clone()
     }
 
     /// Sets what later captures on this stream take; the default is [`CapturePolicy::new`].
@@ -119,37 +134,5 @@ impl<S: State> Stream<S> {
     {
         self.core.policy = policy;
         self
-    }
-
-    /// Checks a transfer, and keeps its buffer in flight.
-    fn check_transfer<T: Pod>(
-        &mut self,
-        source_len: usize,
-        destination_len: usize,
-        buffer: &Buffer<T>,
-    ) -> Result<(), Error> {
-        let Core { lane, in_flight, .. } = &mut self.core;
-        lane.check()?;
-        Misuse::check_lengths(source_len, destination_len)?;
-        lane.check_context(buffer.device(), "buffer")?;
-        in_flight.make_room(lane)?;
-        in_flight.retained().share(buffer.allocation());
-        Ok(())
-    }
-
-    /// Waits until a copy from or to borrowed memory has finished with it, whatever `copied` says of the call itself.
-    ///
-    /// A borrow cannot be kept for good, as other memory is when a drain fails. From and to pageable memory a copy has finished
-    /// when its call returns (D12). For memory that the caller has page-locked the drain shows it; if that fails it is made
-    /// again, because a device fault sticks (D13): a drain that fails twice says that the context is lost, and a lost context
-    /// runs nothing more.
-    fn finish_transfer(&mut self, copied: Result<(), DriverError>) -> Result<(), Error> {
-        let drained = self.core.drain();
-        if drained.is_err() {
-            // What it says is what the first one has said, or that all is well by now; the first is what is reported.
-            let _ = self.core.lane.drain();
-        }
-        copied?;
-        Ok(drained?)
     }
 }

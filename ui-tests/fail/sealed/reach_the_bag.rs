@@ -3,7 +3,7 @@
 use dacapo::Enqueue;
 
 fn take_over(stream: &mut impl Enqueue) {
-    let _ = stream.recorder();
+    let _ = stream.site();
 }
 
 fn main() {}

@@ -1,0 +1,9 @@
+//! rule: segments are added before a graph is published
+
+use dacapo::{Capturing, Error, Instantiated, Stream, ThreadLocal};
+
+fn one_more(stream: Stream<Instantiated>) -> Result<Stream<Capturing<ThreadLocal, Instantiated>>, Error> {
+    Ok(stream.begin_segment(ThreadLocal)?)
+}
+
+fn main() {}

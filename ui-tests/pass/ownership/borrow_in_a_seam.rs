@@ -1,0 +1,10 @@
+//! rule: a seam runs at every replay, so it owns what it uses
+
+use dacapo::{Buffer, Enqueue, Instantiated, Stream};
+
+fn with_seam(stream: Stream<Instantiated>, buffer: &Buffer<u32>) -> Stream<Instantiated> {
+    let buffer = buffer.clone();
+    stream.seam(move |eager| eager.fill(&buffer, 1))
+}
+
+fn main() {}
