@@ -7,12 +7,13 @@ out=${1:?usage: scripts/pack.sh DIR}
 rm -rf "$out"
 mkdir -p "$out/files/tests"
 
-# No debug information, and symbols stripped: the folder is to be small.
+# No debug information, and symbols stripped: the folder is to be small. The simulator is in every test binary and not used there,
+# so it need not be fast.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=true CARGO_PROFILE_BENCH_STRIP=true
 executables() { # FILTER, cargo arguments: the paths of what cargo built
     local filter=$1
     shift
-    cargo "$@" --message-format=json-render-diagnostics | python3 -c '
+    cargo "$@" --config 'profile.dev.package.dacapo-sim.opt-level=1' --message-format=json-render-diagnostics | python3 -c '
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
@@ -36,7 +37,7 @@ done
 strip "$out"/files/tests/* "$out"/files/bench_*
 cp scripts/run-packed.sh "$out/run.sh"
 git describe --always --dirty >"$out/files/revision"
-# Every test binary holds the simulator too, so they are packed.
-tar -C "$out/files" -czf "$out/files.tar.gz" .
+# Every test binary holds the simulator too: a dictionary that spans several of them takes it in once.
+tar -C "$out/files" --sort=name -cf - . | xz --lzma2=preset=1,dict=64MiB >"$out/files.tar.xz"
 rm -rf "$out/files"
 du -sh "$out"

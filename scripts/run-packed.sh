@@ -5,7 +5,7 @@ set -u
 packed=$(cd "$(dirname "$0")" && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-tar -C "$here" -xzf "$packed/files.tar.gz"
+tar -C "$here" -xJf "$packed/files.tar.xz"
 export DACAPO_DRIVER=cuda
 status=0
 summary=""
@@ -43,6 +43,7 @@ stage_examples() {
     done
     check 05_inspect "$here/05_inspect" "$here/inspect"
     check decode_loop "$here/decode_loop" --tokens 64
+    check decode_loop-verify "$here/decode_loop" --tokens 64 --verify-width 4
     check decode_loop-json "$here/decode_loop" --prompt "Da capo" --tokens 200 --json
 }
 
@@ -55,6 +56,7 @@ stage_ranks() {
 stage_bench() {
     check bench_replay "$here/bench_replay" --rounds 2000
     check bench_replay-again "$here/bench_replay" --rounds 2000
+    check bench_seam "$here/bench_seam" --rounds 2000
     check bench_capture "$here/bench_capture" --rounds 30
 }
 

@@ -9,6 +9,7 @@ use cudarc::driver::CudaContext;
 use crate::driver::{ContextHandle, DeviceAttribute, Driver};
 use crate::error::{DriverError, Error, Faulted, Misuse, Parked, Unavailable};
 use crate::sync::{Arc, Mutex, OnceLock};
+use crate::trace::tell;
 
 /// A GPU, and the context on it that everything here works in. Cheap to clone.
 ///
@@ -179,6 +180,7 @@ impl Device {
     pub(crate) fn park(&self, result: Result<(), DriverError>) {
         if let Err(error) = result {
             self.0.parked.lock().get_or_insert(error);
+            tell!(WARN, device = self.ordinal(), %error, "drop failed");
         }
     }
 

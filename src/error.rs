@@ -7,6 +7,7 @@
 //! | [`CaptureFailure`] | a capture did not yield a graph: the body's error, the end's, a parked one | the state the capture began in |
 //! | [`Refusal`] | a capture yielded a graph that the policy does not take | the state the capture began in |
 //! | [`UpdateRefused`] | a published graph could not be updated in place, and the policy keeps it then | still published, as it was |
+//! | [`KernelMismatch`] | a kernel to be updated was not found, or is launched in another way | unchanged |
 //! | [`NotValid`] | the engine's own check refused a replay | unchanged, nothing was launched |
 //! | [`PartialReplay`] | a replay of several steps has stopped after the first of them | unchanged; what was launched runs |
 //! | [`RankFailures`] | one or several of the ranks of a [`Ranks`](crate::Ranks) failed; each with its own error | as the returned state says |
@@ -27,7 +28,8 @@ use std::fmt;
 
 pub use ranks::{PartialSubmission, RankDifference, RankDrain, RankFailure, RankFailures, Unproven};
 
-use crate::node::Node;
+use crate::kernel_at::KernelMismatch;
+use crate::node::{KernelLaunch, Node};
 use crate::node_kind::NodeKind;
 use crate::sync::StaticMutex;
 
@@ -55,6 +57,9 @@ pub enum Error {
     /// A published graph could not be updated in place.
     #[error(transparent)]
     UpdateRefused(#[from] Box<UpdateRefused>),
+    /// A kernel of a captured graph could not be found, or is not what it is to be updated with.
+    #[error(transparent)]
+    Kernel(#[from] Box<KernelMismatch>),
     /// The engine's own check refused a replay.
     #[error(transparent)]
     NotValid(#[from] Box<NotValid>),
@@ -110,6 +115,7 @@ impl Error {
             .or_else(family::<CaptureFailure>)
             .or_else(family::<Refusal>)
             .or_else(family::<UpdateRefused>)
+            .or_else(family::<KernelMismatch>)
             .or_else(family::<NotValid>)
             .or_else(family::<PartialReplay>)
             .or_else(family::<RankFailures>)
@@ -157,6 +163,12 @@ impl From<CaptureFailure> for Error {
 impl From<UpdateRefused> for Error {
     fn from(refused: UpdateRefused) -> Self {
         Self::UpdateRefused(Box::new(refused))
+    }
+}
+
+impl From<KernelMismatch> for Error {
+    fn from(mismatch: KernelMismatch) -> Self {
+        Self::Kernel(Box::new(mismatch))
     }
 }
 
@@ -515,6 +527,15 @@ pub struct UpdateRefused {
     pub node: Option<NodeName>,
 }
 
+impl UpdateRefused {
+    /// The refusal of a kernel that is launched in clusters of more than one block.
+    pub(crate) fn of_clusters(launch: &KernelLaunch) -> Option<Self> {
+        launch.cluster.filter(|blocks| blocks.iter().any(|&along| along > 1))?;
+        let node = NodeName { kind: NodeKind::Kernel, kernel: launch.name.as_deref().map(Box::from) };
+        Some(Self { reason: UpdateReason::Cluster, node: Some(node) })
+    }
+}
+
 impl fmt::Display for UpdateRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the published graph cannot be updated in place: {}", self.reason)?;
@@ -810,6 +831,20 @@ pub enum Misuse {
     /// One segment of a graph with seams was to be launched alone: its seams would be left out.
     #[error("the graph has seams, which a replay of one segment would leave out")]
     HasSeams,
+    /// No replicas, of which there is to be at least one.
+    #[error("nothing to replicate: no replicas were asked for")]
+    NoReplicas,
+    /// A graph of which the driver takes one executable at a time (`CUDA_ERROR_NOT_SUPPORTED`).
+    #[error("a graph with {kind} nodes (here {count}) has one executable at a time: it cannot be replicated")]
+    OneExecutable {
+        /// The kind of node that is the reason.
+        kind: NodeKind,
+        /// Nodes of it.
+        count: usize,
+    },
+    /// A graph with seams was to be replicated: a seam is one closure, which cannot run twice at once.
+    #[error("the graph has seams, each one closure, which cannot run in several replays at once")]
+    SeamsInReplicas,
     /// cudarc's event tracking is on.
     #[error(
         "event tracking is on in this CudaContext: it waits on events from outside a capture, which invalidates it \

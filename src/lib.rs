@@ -53,7 +53,9 @@ mod driver;
 mod error;
 mod gate;
 mod graph;
+mod graph_memory;
 mod kernel;
+mod kernel_at;
 pub mod manual;
 #[cfg(all(loom, test))]
 mod models;
@@ -66,6 +68,7 @@ mod seal;
 mod state;
 mod stream;
 mod sync;
+mod trace;
 
 pub use buffer::Buffer;
 pub use bytemuck::{Pod, Zeroable};
@@ -84,7 +87,9 @@ pub use graph::Svg;
 pub use graph::{
     Census, Dot, Edge, InspectedPart, InspectedSegment, Inspection, Manifest, NodeCounts, RetainedMemory, Table,
 };
+pub use graph_memory::GraphMemory;
 pub use kernel::{Argument, Arguments, Kernel, LaunchAttributes, LaunchConfig, Module};
+pub use kernel_at::{KernelAt, KernelMismatch};
 pub use node::{KernelLaunch, Node};
 pub use node_kind::NodeKind;
 pub use pinned::{HostMemory, Pinned};

@@ -20,6 +20,10 @@ pub mod safety {}
 #[doc = include_str!("../docs/misuse.md")]
 pub mod misuse {}
 
+/// What can be watched: counts, spans and events, ranges.
+#[doc = include_str!("../docs/observing.md")]
+pub mod observing {}
+
 /// The simulated driver: how to install it, what a test can ask of it, and how faithful it is.
 #[doc = include_str!("../docs/simulator.md")]
 pub mod simulator {}

@@ -56,6 +56,36 @@ fn the_tokens_are_the_same_on_every_driver() {
 const TOKENS: &[u8; 16] = b"ccc\xf4*e*\xbbe*\xbbeee\xb0\xb0";
 
 #[test]
+fn drafted_tokens_are_verified_by_a_sibling_graph() {
+    for width in ["1", "3"] {
+        let output = decode_loop(&["--prompt", "abcab", "--tokens", "9", "--verify-width", width]);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{out}{err}");
+        assert_eq!(out.lines().last(), Some("ok: 9 tokens, eager == replay"), "{out}{err}");
+        assert!(out.contains(" drafted tokens accepted"), "{out}");
+        if width == "1" {
+            assert!(out.contains("9 tokens in 9 replays of 1"), "{out}");
+        }
+    }
+}
+
+#[test]
+fn verified_tokens_are_the_decoded_ones_and_fewer_replays() {
+    let arguments = ["--prompt", "Da capo al fine: ", "--tokens", "16", "--verify-width", "4", "--json"];
+    let output = decode_loop(&arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let verified = &report["verified"];
+    assert_eq!(verified["tokens"], serde_json::json!(TOKENS.to_vec()));
+    assert_eq!(verified["width"], 4);
+    let number = |name: &str| verified[name].as_u64().unwrap();
+    assert!(number("replays") < 16 && number("accepted") > 0, "{verified}");
+    assert_eq!(number("drafted"), 4 * number("replays"));
+    // Every replay yields what it accepts, and mostly one more.
+    assert!(number("accepted") + number("replays") >= 16, "{verified}");
+}
+
+#[test]
 fn a_prompt_may_come_in_on_standard_input() {
     let decode = |input: &[u8]| {
         let mut child = command(&["--tokens", "2"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -83,4 +113,6 @@ fn what_cannot_be_done_is_said_clearly() {
     fails_with(&["--prompt", "abc", "--tokens", "254"], "the context has room for 253");
     fails_with(&["--driver", "vulkan"], "invalid value 'vulkan'");
     fails_with(&["--tokens", "many"], "invalid value");
+    fails_with(&["--verify-width", "0"], "0 is not in 1..=32");
+    fails_with(&["--verify-width", "33"], "33 is not in 1..=32");
 }

@@ -32,6 +32,8 @@ mod order_replay_before_publish;
 mod order_replay_while_capturing;
 #[path = "../ui-tests/pass/order/replay_while_idle.rs"]
 mod order_replay_while_idle;
+#[path = "../ui-tests/pass/order/replicate_while_idle.rs"]
+mod order_replicate_while_idle;
 #[path = "../ui-tests/pass/order/reset_while_capturing.rs"]
 mod order_reset_while_capturing;
 #[path = "../ui-tests/pass/order/segment_after_publish.rs"]
@@ -40,6 +42,8 @@ mod order_segment_after_publish;
 mod order_synchronize_while_capturing;
 #[path = "../ui-tests/pass/order/update_before_publish.rs"]
 mod order_update_before_publish;
+#[path = "../ui-tests/pass/order/update_kernel_while_capturing.rs"]
+mod order_update_kernel_while_capturing;
 #[path = "../ui-tests/pass/ownership/borrow_in_a_seam.rs"]
 mod ownership_borrow_in_a_seam;
 #[path = "../ui-tests/pass/ownership/end_inside_the_closure.rs"]
@@ -52,6 +56,8 @@ mod ownership_launch_without_unsafe;
 mod ownership_pass_a_slice_to_a_kernel;
 #[path = "../ui-tests/pass/ownership/record_a_borrowed_slice.rs"]
 mod ownership_record_a_borrowed_slice;
+#[path = "../ui-tests/pass/ownership/replicate_without_unsafe.rs"]
+mod ownership_replicate_without_unsafe;
 #[path = "../ui-tests/pass/ownership/retain_a_borrow.rs"]
 mod ownership_retain_a_borrow;
 #[path = "../ui-tests/pass/ownership/use_after_publish.rs"]

@@ -211,3 +211,19 @@ fn an_error_of_ours_or_the_driver_s_stays_what_it_is() {
         assert!(matches!(not_valid.why, Error::Misuse(Misuse::ZeroLength)));
     });
 }
+
+#[test]
+fn a_replica_asks_what_the_original_asks() {
+    on_device(|rig| {
+        let (captured, _) = counting(rig);
+        let switch = Switch::new();
+        let captured = switch.guard(captured);
+        // SAFETY: neither is replayed beside the other.
+        let replica = unsafe { captured.replicate(1) }.unwrap().remove(0).publish().unwrap();
+        switch.set(false);
+        assert_refused(replica.replay().unwrap_err());
+        switch.set(true);
+        replica.replay().unwrap();
+        assert_eq!((switch.asked(), replica.replays()), (2, 1));
+    });
+}

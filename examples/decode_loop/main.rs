@@ -1,13 +1,14 @@
 //! How much does replay save in a decode loop of many small kernels?
 //!
-//! `cargo run --release --example decode_loop`, or with `-- --prompt TEXT --tokens N --driver auto|cuda|sim --json --graph-svg FILE`.
-//! Decodes with a small transformer (weights made up from a seed, so the text is noise), first eagerly, then by replaying one captured
-//! step, and checks that both give the same tokens.
+//! `cargo run --release --example decode_loop`, or with `-- --prompt TEXT --tokens N --driver auto|cuda|sim --json --graph-svg FILE
+//! --verify-width K`. Decodes with a small transformer (weights made up from a seed, so the text is noise), first eagerly, then by replaying one captured
+//! step, and checks that both give the same tokens. With `--verify-width` a third time: a sibling graph verifies K drafted tokens
+//! a replay.
 
 use std::error::Error;
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write, stderr, stdin, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -20,8 +21,10 @@ use indicatif::ProgressBar;
 #[path = "../common/mod.rs"]
 mod common;
 mod model;
+mod verify;
 
 use model::{CONTEXT, Model};
+use verify::Verified;
 
 const DEFAULT_PROMPT: &str = "Da capo al fine: ";
 const SEED: u64 = 1;
@@ -49,6 +52,10 @@ struct Options {
     /// Write a picture of the captured step to this file.
     #[arg(long, value_name = "FILE")]
     graph_svg: Option<PathBuf>,
+
+    /// Decode once more with a second graph, on the same stream, that verifies K drafted tokens a replay.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=32))]
+    verify_width: Option<u8>,
 }
 
 /// What was decoded, and how long each step took.
@@ -67,6 +74,7 @@ struct Report {
     replayed: Run,
     replays: u64,
     counted: u64,
+    verified: Option<Verified>,
 }
 
 fn main() -> ExitCode {
@@ -85,7 +93,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     check_lengths(&prompt, options.tokens)?;
     let driver = common::choose_driver(&options.driver)?;
     let device = Device::open(0)?;
-    let report = decode(driver, &device, &prompt, options.tokens, options.graph_svg.as_deref())?;
+    let report = decode(driver, &device, &prompt, options)?;
     if options.json {
         writeln!(stdout(), "{}", report.to_json(&prompt))?;
     } else {
@@ -143,13 +151,8 @@ fn check_lengths(prompt: &[u8], tokens: usize) -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn decode(
-    driver: &'static str,
-    device: &Device,
-    prompt: &[u8],
-    tokens: usize,
-    graph_svg: Option<&Path>,
-) -> Result<Report, Box<dyn Error>> {
+fn decode(driver: &'static str, device: &Device, prompt: &[u8], options: &Options) -> Result<Report, Box<dyn Error>> {
+    let tokens = options.tokens;
     let mut stream: Stream<Idle> = device.stream()?;
     let model = Model::new(device, &mut stream, SEED)?;
     let bar = progress_bar(prompt.len() + tokens - 1);
@@ -160,7 +163,7 @@ fn decode(
     })?;
 
     let captured = stream.capture(ThreadLocal, |capturing| model.step(capturing))?;
-    if let Some(path) = graph_svg {
+    if let Some(path) = &options.graph_svg {
         let picture = captured.inspect().svg().to_string();
         fs::write(path, picture).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
@@ -174,8 +177,18 @@ fn decode(
     bar.finish_and_clear();
 
     let (replays, counted) = (published.replays(), model.steps(&mut published)?);
+    let verified = options.verify_width.map(|width| {
+        let verified = verify::decode(&model, &mut published, prompt, tokens, usize::from(width))?;
+        let (asked, ran) = (verified.steps(), model.steps(&mut published)? - counted);
+        if ran == asked {
+            Ok(verified)
+        } else {
+            Err(format!("verifying: {asked} steps, the device counted {ran}").into())
+        }
+    });
+    let verified = verified.transpose().map_err(|error: Box<dyn Error>| error)?;
     drop(published.reset()?);
-    Ok(Report { driver, device: device.name().into(), nodes, kernels, eager, replayed, replays, counted })
+    Ok(Report { driver, device: device.name().into(), nodes, kernels, eager, replayed, replays, counted, verified })
 }
 
 /// Feeds the prompt, then each token back, one step at a time.
@@ -221,6 +234,12 @@ impl Report {
                 format!("tokens differ: eager {:?}, replayed {:?}", self.eager.tokens, self.replayed.tokens).into()
             );
         }
+        if let Some(verified) = &self.verified
+            && verified.tokens != self.replayed.tokens
+        {
+            let (replayed, verified) = (&self.replayed.tokens, &verified.tokens);
+            return Err(format!("tokens differ: replayed {replayed:?}, verified {verified:?}").into());
+        }
         if self.replays != self.replayed.steps || self.counted != self.eager.steps + self.replays {
             let (asked, replays, counted) = (self.eager.steps + self.replayed.steps, self.replays, self.counted);
             return Err(format!(
@@ -246,6 +265,15 @@ impl Report {
         writeln!(out, "captures, replays: 1, {} ({given} prompt bytes and {decoded} - 1 decoded ones)", self.replays)?;
         let (counted, eager, replayed) = (self.counted, self.eager.steps, self.replayed.steps);
         writeln!(out, "device counter:    {counted} steps ({eager} eager, {replayed} replayed)")?;
+        if let Some(Verified { width, tokens, replays, drafted, accepted, per_token, .. }) = &self.verified {
+            let (count, percent) = (tokens.len(), 100.0 * *accepted as f64 / (*drafted).max(1) as f64);
+            writeln!(
+                out,
+                "verified:          {:.1} µs per token, {count} tokens in {replays} replays of {width}",
+                micros(*per_token)
+            )?;
+            writeln!(out, "                   ({accepted} of {drafted} drafted tokens accepted, {percent:.0} %)")?;
+        }
         if self.check().is_ok() {
             writeln!(out, "ok: {decoded} tokens, eager == replay")?;
         }
@@ -267,6 +295,14 @@ impl Report {
             "eager_steps": self.eager.steps,
             "tokens": self.replayed.tokens,
             "eager_equals_replay": self.check().is_ok(),
+            "verified": self.verified.as_ref().map(|verified| serde_json::json!({
+                "width": verified.width,
+                "replays": verified.replays,
+                "drafted": verified.drafted,
+                "accepted": verified.accepted,
+                "us_per_token": micros(verified.per_token),
+                "tokens": verified.tokens,
+            })),
         })
     }
 }

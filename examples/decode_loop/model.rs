@@ -131,23 +131,33 @@ impl Model {
 
     /// One step: takes `{token, position}` from the host, and leaves the likeliest next token there.
     pub(crate) fn step(&self, stream: &mut impl Enqueue) -> Result<(), Error> {
-        let (kernels, act) = (&self.kernels, &self.activations);
         stream.upload(&self.host_input, &self.input)?;
-        run(stream, &kernels.embed, blocks(WIDTH), (&self.input, &self.embedding, &act.x, size(WIDTH)))?;
+        self.forward(stream, &self.input, &self.next_token)?;
+        stream.download(&self.next_token, &self.host_next_token)
+    }
+
+    /// The step on the device: from `{token, position}` to the likeliest next token.
+    pub(crate) fn forward(
+        &self,
+        stream: &mut impl Enqueue,
+        input: &Buffer<u32>,
+        next_token: &Buffer<u32>,
+    ) -> Result<(), Error> {
+        let (kernels, act) = (&self.kernels, &self.activations);
+        run(stream, &kernels.embed, blocks(WIDTH), (input, &self.embedding, &act.x, size(WIDTH)))?;
         for layer in &self.layers {
-            self.attend(stream, layer)?;
+            self.attend(stream, layer, input)?;
             self.feed_forward(stream, layer)?;
         }
         self.norm(stream, &self.final_norm)?;
         self.multiply(stream, &kernels.matvec, &self.embedding, &act.normed, &act.logits)?;
-        run(stream, &kernels.argmax, one_block(), (&act.logits, &self.next_token, size(VOCABULARY)))?;
-        run(stream, &kernels.count_step, LaunchConfig::new(1, 1), (&self.steps,))?;
-        stream.download(&self.next_token, &self.host_next_token)
+        run(stream, &kernels.argmax, one_block(), (&act.logits, next_token, size(VOCABULARY)))?;
+        run(stream, &kernels.count_step, LaunchConfig::new(1, 1), (&self.steps,))
     }
 
     /// Attention over the positions so far, added to the residual.
-    fn attend(&self, stream: &mut impl Enqueue, layer: &Layer) -> Result<(), Error> {
-        let (kernels, act, input) = (&self.kernels, &self.activations, &self.input);
+    fn attend(&self, stream: &mut impl Enqueue, layer: &Layer, input: &Buffer<u32>) -> Result<(), Error> {
+        let (kernels, act) = (&self.kernels, &self.activations);
         let (heads, head_dim, context) = (size(HEADS), size(HEAD_DIM), size(CONTEXT));
         self.norm(stream, &layer.attention_norm)?;
         self.multiply(stream, &kernels.matvec, &layer.query, &act.normed, &act.query)?;
@@ -232,6 +242,6 @@ fn blocks(elements: usize) -> LaunchConfig {
 }
 
 /// A size as the kernels take it; all of them are small.
-fn size(size: usize) -> u32 {
+pub(crate) fn size(size: usize) -> u32 {
     u32::try_from(size).expect("the model's sizes fit in 32 bits")
 }

@@ -56,6 +56,8 @@ driver_calls! {
     device_get_count: c"cuDeviceGetCount" (*mut c_int);
     device_get_name: c"cuDeviceGetName" (*mut c_char, c_int, c_int);
     device_get_attribute: c"cuDeviceGetAttribute" (*mut c_int, c_uint, c_int);
+    device_graph_mem_trim: c"cuDeviceGraphMemTrim" (c_int);
+    device_get_graph_mem_attribute: c"cuDeviceGetGraphMemAttribute" (c_int, c_uint, *mut u64);
     primary_ctx_retain: c"cuDevicePrimaryCtxRetain" (*mut CUcontext, c_int);
     primary_ctx_release: c"cuDevicePrimaryCtxRelease_v2" (c_int);
     ctx_enable_peer_access: c"cuCtxEnablePeerAccess" (CUcontext, c_uint);
@@ -106,6 +108,12 @@ driver_calls! {
     graph_exec_update: c"cuGraphExecUpdate_v2" (CUgraphExec, CUgraph, *mut ExecUpdateResultInfo);
     graph_kernel_node_get_params: c"cuGraphKernelNodeGetParams_v2" (CUgraphNode, *mut KernelNodeParams);
     graph_kernel_node_get_attribute: c"cuGraphKernelNodeGetAttribute" (CUgraphNode, c_uint, *mut KernelNodeAttribute);
+    graph_kernel_node_set_params: c"cuGraphKernelNodeSetParams_v2" (CUgraphNode, *const KernelNodeParams);
+    graph_exec_kernel_node_set_params: c"cuGraphExecKernelNodeSetParams_v2" (
+        CUgraphExec, CUgraphNode, *const KernelNodeParams
+    );
+    graph_clone: c"cuGraphClone" (*mut CUgraph, CUgraph);
+    graph_node_find_in_clone: c"cuGraphNodeFindInClone" (*mut CUgraphNode, CUgraphNode, CUgraph);
     graph_debug_dot_print: c"cuGraphDebugDotPrint" (CUgraph, *const c_char, c_uint);
     graph_exec_destroy: c"cuGraphExecDestroy" (CUgraphExec);
     graph_destroy: c"cuGraphDestroy" (CUgraph);

@@ -33,6 +33,16 @@ pub(crate) enum DeviceAttribute {
     ComputeCapabilityMinor = 76,
 }
 
+/// What the driver tells of a device's graph memory; numbers as in `cuda.h`.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub(crate) enum GraphMemAttribute {
+    Used = 0,
+    UsedHigh = 1,
+    Reserved = 2,
+    ReservedHigh = 3,
+}
+
 impl Driver {
     /// `cuDriverGetVersion`: 1000 × major + 10 × minor.
     /// [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__VERSION.html).
@@ -79,6 +89,29 @@ impl Driver {
         let code = unsafe { (self.device_get_attribute.call)(&raw mut value, attribute as u32, device) };
         self.check(self.device_get_attribute.name, code)?;
         Ok(value)
+    }
+
+    /// `cuDeviceGraphMemTrim`: gives memory that graphs have reserved and do not use back to the operating system. Does no capture
+    /// any harm (matrix `mx.cuDeviceGraphMemTrim`).
+    /// [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
+    pub(crate) fn device_graph_mem_trim(&self, device: c_int) -> Result<(), DriverError> {
+        // SAFETY: a bad device is an error, not undefined.
+        let code = unsafe { (self.device_graph_mem_trim.call)(device) };
+        self.check(self.device_graph_mem_trim.name, code)
+    }
+
+    /// `cuDeviceGetGraphMemAttribute`: bytes.
+    /// [Manual](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
+    pub(crate) fn device_get_graph_mem_attribute(
+        &self,
+        attribute: GraphMemAttribute,
+        device: c_int,
+    ) -> Result<u64, DriverError> {
+        let mut bytes = 0;
+        // SAFETY: a live out-pointer to the 64-bit number that each of these attributes is; a bad device is an error, not undefined.
+        let code = unsafe { (self.device_get_graph_mem_attribute.call)(device, attribute as u32, &raw mut bytes) };
+        self.check(self.device_get_graph_mem_attribute.name, code)?;
+        Ok(bytes)
     }
 
     /// `cuDevicePrimaryCtxRetain`: one more reference, to be given back by

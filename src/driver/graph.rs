@@ -158,6 +158,19 @@ impl Driver {
         }
     }
 
+    /// `cuGraphClone`: a graph of the same nodes. Not of one with memory nodes, which is refused (trace
+    /// `mem.freed_inside.relaunch_reinstantiate_clone`: 801).
+    ///
+    /// # Safety
+    /// 1. `graph` is alive, and no other thread uses it meanwhile.
+    pub(crate) unsafe fn graph_clone(&self, graph: GraphHandle) -> Result<GraphHandle, DriverError> {
+        let mut clone = ptr::null_mut();
+        // SAFETY: (1); a live out-pointer.
+        let code = self.relaxed(|| unsafe { (self.graph_clone.call)(&raw mut clone, graph.0) });
+        self.check(self.graph_clone.name, code)?;
+        Ok(GraphHandle(clone))
+    }
+
     /// `cuGraphInstantiateWithFlags`, in the current context, which it needs (trace `context.*`: 201 without one).
     ///
     /// # Safety

@@ -27,7 +27,7 @@ mod node;
 mod stream;
 
 pub(crate) use calls::Driver;
-pub(crate) use context::{ContextHandle, DeviceAttribute};
+pub(crate) use context::{ContextHandle, DeviceAttribute, GraphMemAttribute};
 pub(crate) use event::{EventHandle, EventKind};
 pub use graph::DriverDot;
 pub(crate) use graph::{ExecutableHandle, GraphHandle, GraphLauncher};

@@ -1,18 +1,23 @@
 //! Nodes of graphs: what they do, and what they depend on.
 //!
-//! Only reads. As for graphs, every function that takes a handle has as a condition that no other thread uses the graph.
+//! As for graphs, every function that takes a handle has as a condition that no other thread uses the graph.
 
 use std::ffi::{CStr, c_uint, c_void};
 use std::ptr;
 
 use cudarc::driver::sys::{CUcontext, CUfunction, CUgraphNode};
 
-use super::{Driver, FunctionHandle, GraphHandle};
+use super::{Driver, ExecutableHandle, FunctionHandle, GraphHandle, KernelShape};
 use crate::error::{DriverCode, DriverError};
 
 /// A node's handle. Names the node; owns nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct NodeHandle(CUgraphNode);
+
+// SAFETY: a `CUgraphNode` is an opaque name, never dereferenced. Any thread may make the calls, one at a time for each graph.
+unsafe impl Send for NodeHandle {}
+// SAFETY: a number that many may look at. What must not happen at once are calls with it, and each of them has that as a condition.
+unsafe impl Sync for NodeHandle {}
 
 impl NodeHandle {
     pub(super) fn of(node: CUgraphNode) -> Self {
@@ -31,6 +36,27 @@ pub(super) struct KernelNodeParams {
     extra: *mut *mut c_void,
     kernel: *mut c_void,
     context: CUcontext,
+}
+
+impl KernelNodeParams {
+    /// None: what a call fills in.
+    const EMPTY: Self = Self {
+        function: ptr::null_mut(),
+        grid: [0; 3],
+        block: [0; 3],
+        shared_bytes: 0,
+        arguments: ptr::null_mut(),
+        extra: ptr::null_mut(),
+        kernel: ptr::null_mut(),
+        context: ptr::null_mut(),
+    };
+
+    /// A launch of a module's function. The context is the function's, whatever is current.
+    fn of_launch(function: FunctionHandle, shape: KernelShape, arguments: &mut [*mut c_void]) -> Self {
+        let KernelShape { grid, block, shared_bytes } = shape;
+        let (function, arguments) = (function.raw(), arguments.as_mut_ptr());
+        Self { function, grid, block, shared_bytes, arguments, ..Self::EMPTY }
+    }
 }
 
 /// `CUkernelNodeAttrValue`: 64 bytes, of which each attribute uses what it needs.
@@ -99,16 +125,7 @@ impl Driver {
     /// # Safety
     /// 1. It is a kernel node, of a graph that is alive and that no other thread uses meanwhile.
     pub(crate) unsafe fn graph_kernel_node_get_params(&self, node: NodeHandle) -> Result<KernelNode, DriverError> {
-        let mut params = KernelNodeParams {
-            function: ptr::null_mut(),
-            grid: [0; 3],
-            block: [0; 3],
-            shared_bytes: 0,
-            arguments: ptr::null_mut(),
-            extra: ptr::null_mut(),
-            kernel: ptr::null_mut(),
-            context: ptr::null_mut(),
-        };
+        let mut params = KernelNodeParams::EMPTY;
         // SAFETY: (1); a live out-pointer to a struct of the layout in `cuda.h`.
         let code = unsafe { (self.graph_kernel_node_get_params.call)(node.0, &raw mut params) };
         self.check(self.graph_kernel_node_get_params.name, code)?;
@@ -139,6 +156,64 @@ impl Driver {
         self.check(self.graph_kernel_node_get_attribute.name, code)?;
         let KernelNodeAttribute([x, y, z, ..]) = value;
         Ok([x, y, z])
+    }
+
+    /// `cuGraphKernelNodeSetParams`: what a graph's node launches, in executables that are made or updated of the graph from then on.
+    /// The arguments are copied now. Attributes stay.
+    ///
+    /// # Safety
+    /// 1. It is a kernel node, of a graph that is alive and that no other thread uses meanwhile.
+    /// 2. `arguments` holds one pointer a parameter, each to a value of the parameter's size.
+    pub(crate) unsafe fn graph_kernel_node_set_params(
+        &self,
+        node: NodeHandle,
+        function: FunctionHandle,
+        shape: KernelShape,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DriverError> {
+        let params = KernelNodeParams::of_launch(function, shape, arguments);
+        // SAFETY: (1), (2); a live struct of the layout in `cuda.h`.
+        let code = self.relaxed(|| unsafe { (self.graph_kernel_node_set_params.call)(node.0, &raw const params) });
+        self.check(self.graph_kernel_node_set_params.name, code)
+    }
+
+    /// `cuGraphExecKernelNodeSetParams`: what an executable launches in the place of a node of the graph that it was made of, from
+    /// the next launch on. The graph's node stays as it is; launches in flight keep what they were enqueued with (trace
+    /// `update.kernel_node_set_params`). The arguments are copied now. Attributes stay.
+    ///
+    /// # Safety
+    /// 1. The executable is alive, and no other thread uses it meanwhile.
+    /// 2. It is a kernel node, of a graph that is alive and that no other thread uses meanwhile.
+    /// 3. `arguments` holds one pointer a parameter, each to a value of the parameter's size.
+    pub(crate) unsafe fn graph_exec_kernel_node_set_params(
+        &self,
+        executable: ExecutableHandle,
+        node: NodeHandle,
+        function: FunctionHandle,
+        shape: KernelShape,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DriverError> {
+        let params = KernelNodeParams::of_launch(function, shape, arguments);
+        let (call, executable) = (self.graph_exec_kernel_node_set_params.call, executable.raw());
+        // SAFETY: (1), (2), (3); a live struct of the layout in `cuda.h`.
+        let code = self.relaxed(|| unsafe { call(executable, node.0, &raw const params) });
+        self.check(self.graph_exec_kernel_node_set_params.name, code)
+    }
+
+    /// `cuGraphNodeFindInClone`: the copy of a node.
+    ///
+    /// # Safety
+    /// 1. `clone` was cloned of the node's graph; both are alive, and no other thread uses either meanwhile.
+    pub(crate) unsafe fn graph_node_find_in_clone(
+        &self,
+        node: NodeHandle,
+        clone: GraphHandle,
+    ) -> Result<NodeHandle, DriverError> {
+        let mut copy = ptr::null_mut();
+        // SAFETY: (1); a live out-pointer.
+        let code = unsafe { (self.graph_node_find_in_clone.call)(&raw mut copy, node.0, clone.0) };
+        self.check(self.graph_node_find_in_clone.name, code)?;
+        Ok(NodeHandle(copy))
     }
 
     /// The dependencies of a graph: `cuGraphGetEdges_v2`, which knows programmatic ones, on drivers that have it (CUDA 12.3), or else

@@ -73,8 +73,9 @@ pub struct Edge {
 }
 
 impl Census {
-    /// The census of nodes and edges as the driver lists them; edges by the nodes' places in that list.
-    pub(crate) fn arrange(listed: Vec<Node>, mut edges: Vec<Edge>) -> Self {
+    /// The census of nodes and edges as the driver lists them, edges by the nodes' places in that list; and the place in that list of
+    /// each node of the census.
+    pub(crate) fn arrange(listed: Vec<Node>, mut edges: Vec<Edge>) -> (Self, Vec<usize>) {
         let mut awaited = vec![0usize; listed.len()];
         for edge in &edges {
             awaited[edge.to] += 1;
@@ -83,10 +84,11 @@ impl Census {
         let mut ready: BinaryHeap<_> = (0..listed.len()).filter(|&node| awaited[node] == 0).map(Reverse).collect();
         let mut position = vec![0; listed.len()];
         let mut nodes: Vec<Option<Node>> = listed.into_iter().map(Some).collect();
-        let mut ordered = Vec::with_capacity(nodes.len());
+        let (mut ordered, mut places) = (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
         while let Some(Reverse(next)) = ready.pop() {
             position[next] = ordered.len();
             ordered.extend(nodes[next].take());
+            places.push(next);
             let first = edges.partition_point(|edge| edge.from < next);
             for edge in edges[first..].iter().take_while(|edge| edge.from == next) {
                 awaited[edge.to] -= 1;
@@ -100,7 +102,19 @@ impl Census {
             (edge.from, edge.to) = (position[edge.from], position[edge.to]);
         }
         edges.sort_unstable();
-        Self { nodes: ordered, edges }
+        (Self { nodes: ordered, edges }, places)
+    }
+
+    /// Puts another node in the place of one.
+    pub(crate) fn set(&mut self, position: usize, node: Node) {
+        self.nodes[position] = node;
+    }
+
+    /// Whether a node may begin before one that it depends on is done, if it depends on any.
+    pub(crate) fn is_programmatic(&self, position: usize) -> Option<bool> {
+        let mut before = self.edges.iter().filter(|edge| edge.to == position).peekable();
+        before.peek()?;
+        Some(before.any(|edge| edge.programmatic))
     }
 
     /// Nodes in all.
@@ -206,7 +220,7 @@ mod tests {
 
     fn census(kinds: &[u32], edges: &[(usize, usize)]) -> Census {
         let edges = edges.iter().map(|&(from, to)| Edge { from, to, programmatic: false });
-        Census::arrange(kinds.iter().map(|&kind| NodeKind::of_number(kind).into()).collect(), edges.collect())
+        Census::arrange(kinds.iter().map(|&kind| NodeKind::of_number(kind).into()).collect(), edges.collect()).0
     }
 
     #[test]

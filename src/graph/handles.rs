@@ -8,10 +8,11 @@ use std::ffi::CStr;
 use super::{Census, Edge};
 use crate::device::Device;
 use crate::driver::{
-    Callee, Dependency, DriverDot, ExecutableHandle, FunctionHandle, GraphHandle, KernelAttribute, KernelNode,
+    Callee, Dependency, Driver, DriverDot, ExecutableHandle, FunctionHandle, GraphHandle, KernelAttribute, KernelNode,
     NodeHandle, StreamHandle,
 };
 use crate::error::{DriverError, NodeName, UpdateReason, UpdateRefused};
+use crate::kernel::KernelChange;
 use crate::node::{KernelLaunch, Node};
 use crate::node_kind::NodeKind;
 use crate::sync::Arc;
@@ -30,7 +31,7 @@ impl Graph {
         Self { device: device.clone(), handle }
     }
 
-    /// Looks at every node: some five driver calls for a kernel, one for any other.
+    /// Looks at every node: some five driver calls for a kernel, one for any other. Returns the handle of each node of the census, too.
     ///
     /// `known` names a function where the driver does not.
     ///
@@ -39,7 +40,7 @@ impl Graph {
     pub(crate) unsafe fn census(
         &self,
         known: impl Fn(FunctionHandle) -> Option<Arc<str>>,
-    ) -> Result<Census, DriverError> {
+    ) -> Result<(Census, Box<[NodeHandle]>), DriverError> {
         let mut names = HashMap::new();
         let mut name = |callee: Callee| {
             // SAFETY: (1).
@@ -52,13 +53,14 @@ impl Graph {
             driver.relaxed(|| {
                 let handles = self.nodes()?;
                 let nodes = handles.iter().map(|&node| self.node(node, &mut name)).collect::<Result<_, _>>()?;
-                let places: HashMap<NodeHandle, usize> = handles.into_iter().zip(0..).collect();
+                let places: HashMap<NodeHandle, usize> = handles.iter().copied().zip(0..).collect();
                 // SAFETY: (1) owned, by the field's invariant.
                 let dependencies = unsafe { driver.graph_get_edges(self.handle) }?;
                 let edges = dependencies.into_iter().filter_map(|Dependency { from, to, programmatic }| {
                     Some(Edge { from: *places.get(&from)?, to: *places.get(&to)?, programmatic })
                 });
-                Ok(Census::arrange(nodes, edges.collect()))
+                let (census, listed) = Census::arrange(nodes, edges.collect());
+                Ok((census, listed.into_iter().map(|place| handles[place]).collect()))
             })
         })
     }
@@ -122,6 +124,33 @@ impl Graph {
         self.device.with_current(|driver| unsafe { driver.graph_debug_dot_print(self.handle, path, detail) })
     }
 
+    /// A graph of the same nodes.
+    pub(crate) fn duplicate(&self) -> Result<Self, DriverError> {
+        // SAFETY: (1) owned, by the field's invariant.
+        let handle = self.device.with_current(|driver| unsafe { driver.graph_clone(self.handle) })?;
+        // SAFETY: (1) a clone belongs to who has made it.
+        Ok(unsafe { Self::own(&self.device, handle) })
+    }
+
+    /// Changes what the copy of a node launches, in this graph, which is a [`duplicate`](Self::duplicate).
+    ///
+    /// # Safety
+    /// 1. It is a kernel node of the graph that this is a duplicate of, which is alive and which no other thread uses meanwhile.
+    /// 2. The kernel's parameters are the launch's arguments, and its module is loaded.
+    pub(crate) unsafe fn set_kernel_of_duplicate(
+        &self,
+        node: NodeHandle,
+        launch: &mut KernelChange,
+    ) -> Result<(), DriverError> {
+        let (function, shape, mut arguments) = launch.for_driver();
+        launch.device().with_current(|driver| {
+            // SAFETY: (1) of the caller; this graph is owned.
+            let copy = unsafe { driver.graph_node_find_in_clone(node, self.handle) }?;
+            // SAFETY: (1) a kernel node of this graph, which is owned. (2) of the caller.
+            unsafe { driver.graph_kernel_node_set_params(copy, function, shape, &mut arguments) }
+        })
+    }
+
     /// Instantiates.
     pub(crate) fn instantiate(&self, auto_free_on_launch: bool) -> Result<Executable, DriverError> {
         let handle = self.device.with_current(|driver| {
@@ -152,6 +181,10 @@ impl Executable {
         self.handle
     }
 
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.device.driver()
+    }
+
     /// Makes the executable launch what `graph` holds, from the next launch on. Refused, it is as it was.
     ///
     /// # Safety
@@ -164,12 +197,8 @@ impl Executable {
     ) -> Result<Result<(), UpdateRefused>, DriverError> {
         // What it was instantiated from may be gone, so the new graph alone is looked at: if the old one had clusters and this
         // one has none, the driver compares the attributes and refuses.
-        let in_clusters =
-            |launch: &&KernelLaunch| launch.cluster.is_some_and(|blocks| blocks.iter().any(|&along| along > 1));
-        if let Some(launch) = census.kernels().find(in_clusters) {
-            let kernel = launch.name.as_deref().map(Box::from);
-            let node = Some(NodeName { kind: NodeKind::Kernel, kernel });
-            return Ok(Err(UpdateRefused { reason: UpdateReason::Cluster, node }));
+        if let Some(refused) = census.kernels().find_map(UpdateRefused::of_clusters) {
+            return Ok(Err(refused));
         }
         // SAFETY: (1) alive as `self` and `graph` are; the graph is owned by its value; (1) of the caller.
         match unsafe { self.device.driver().graph_exec_update(self.handle, graph.handle) }? {
@@ -180,6 +209,20 @@ impl Executable {
                 Ok(Err(UpdateRefused { reason: UpdateReason::of_number(refused.result), node }))
             }
         }
+    }
+
+    /// Changes what the executable launches in the place of a node, from the next launch on.
+    ///
+    /// # Safety
+    /// 1. No other thread uses the executable meanwhile, nor the graph that it was made of, which is alive.
+    /// 2. It is a kernel node of that graph.
+    /// 3. The kernel's parameters are the launch's arguments, and its module is loaded.
+    pub(crate) unsafe fn set_kernel(&self, node: NodeHandle, launch: &mut KernelChange) -> Result<(), DriverError> {
+        let (function, shape, mut arguments) = launch.for_driver();
+        launch.device().with_current(|driver| {
+            // SAFETY: (1) alive as `self` is; (1) of the caller. (2) of the caller. (3) of the caller: one pointer an argument.
+            unsafe { driver.graph_exec_kernel_node_set_params(self.handle, node, function, shape, &mut arguments) }
+        })
     }
 
     /// Readies the device for the first launch.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod arguments;
+mod change;
 mod config;
 mod signature;
 
@@ -11,6 +12,7 @@ use std::ffi::{CString, c_void};
 use std::fmt;
 
 pub use arguments::{Argument, Arguments};
+pub(crate) use change::KernelChange;
 pub use config::{LaunchAttributes, LaunchConfig};
 use signature::Signatures;
 
@@ -40,6 +42,11 @@ impl Loaded {
     /// The name of one of its kernels that was looked up.
     pub(crate) fn name_of(&self, function: FunctionHandle) -> Option<Arc<str>> {
         self.names.lock().get(&function).cloned()
+    }
+
+    /// Whether it is loaded on this device.
+    pub(crate) fn is_on(&self, device: &Device) -> bool {
+        self.device.same_context(device)
     }
 }
 

@@ -6,7 +6,7 @@ use super::state::sealed;
 use super::submit::Plan;
 use super::{Group, RankMode, Ranks};
 use crate::error::{Call, DriverCode, DriverError, Error, Misuse, RankFailures, Rejected, UpdateRefused};
-use crate::runtime::{Eager, Fresh, Publication, Segment, Together, UpdatePolicy, Work};
+use crate::runtime::{Eager, Former, Fresh, Publication, Segment, Together, UpdatePolicy, Work};
 use crate::seal::OnlyForDacapo;
 use crate::state::{Capturing, Idle, Instantiated, Published};
 use crate::stream::Update;
@@ -82,7 +82,7 @@ pub(super) fn publish<const N: usize>(
 /// What became of an update within the executables of all ranks.
 enum Exchange<const N: usize> {
     /// All have taken it; this is what they had before.
-    Done(Vec<Fresh>),
+    Done(Vec<Former>),
     /// One has not, and all are as they were.
     Refused { rank: usize, refused: UpdateRefused, fresh: [Fresh; N] },
 }
@@ -114,9 +114,8 @@ fn exchange_all<const N: usize>(segments: &mut [Segment; N], fresh: [Fresh; N]) 
     let rank = before.len();
     let mut taken_back = Vec::with_capacity(N);
     for (rank, old) in before.into_iter().enumerate() {
-        match segments[rank].exchange(old) {
-            Ok(Ok(fresh)) => taken_back.push(fresh),
-            Ok(Err((_, refused))) => return Err(Broken::Differing { rank, error: refused.into() }),
+        match segments[rank].put_back(old) {
+            Ok(fresh) => taken_back.push(fresh),
             Err(error) => return Err(Broken::Differing { rank, error }),
         }
     }

@@ -2,125 +2,19 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
 use std::time::Duration;
 
 use super::lane::Lane;
 use super::load::Load;
 use super::policy::{CapturePolicy, FailStop};
 use super::program::{Check, Program, Seam, Step};
-use super::retained::Retained;
-use crate::driver::{DriverDot, ExecutableHandle};
-use crate::error::{DriverError, Error, Misuse, Poisoned, UpdateRefused};
-use crate::graph::{Census, Executable, Graph, InspectedPart, InspectedSegment, Inspection};
+use super::segment::Segment;
+use crate::error::{Error, Misuse, Poisoned, UpdateRefused};
+use crate::graph::{Census, InspectedPart, Inspection};
+use crate::kernel::KernelChange;
+use crate::kernel_at::KernelAt;
+use crate::node_kind::NodeKind;
 use crate::sync::Arc;
-
-/// A graph that the policy has taken, and what its nodes use. Dropped in the order of the fields.
-pub(crate) struct Fresh {
-    graph: Graph,
-    retained: Retained,
-    census: Census,
-}
-
-impl Fresh {
-    /// Looks at the nodes of a captured graph, and asks the policy.
-    pub(crate) fn new(policy: &CapturePolicy, retained: Retained, graph: Graph) -> Result<Self, Error> {
-        // SAFETY: (1) the modules are retained, or by the conditions of `Enqueue::raw` loaded.
-        let census = unsafe { graph.census(|function| retained.kernel_name(function)) }?;
-        let fresh = Self { census, graph, retained };
-        policy.check(&fresh.census)?;
-        Ok(fresh)
-    }
-
-    pub(crate) fn census(&self) -> &Census {
-        &self.census
-    }
-}
-
-/// One captured graph, with its executable and what its nodes use. Dropped in the order of the fields.
-pub(crate) struct Segment {
-    executable: Executable,
-    graph: Graph,
-    census: Census,
-    retained: Retained,
-}
-
-impl Segment {
-    /// Instantiates. Nobody else has a turn on the lane.
-    pub(crate) fn new(lane: &Lane, policy: &CapturePolicy, fresh: Fresh) -> Result<Self, Error> {
-        let Fresh { retained, graph, census } = fresh;
-        // Bound anew, so that on an early return the half-made graph goes before what its nodes use.
-        let (retained, graph) = (retained, graph);
-        let executable = graph.instantiate(policy.auto_free_on_launch())?;
-        if policy.uploads() {
-            // SAFETY: (1) it has not been published, so nobody else knows it. (2) The lane keeps its stream alive, and
-            // the capture on it has ended.
-            unsafe { executable.upload(lane.handle()) }?;
-        }
-        Ok(Self { executable, graph, census, retained })
-    }
-
-    /// Makes the executable launch what `fresh` has recorded; if the driver refuses that, gives it back.
-    ///
-    /// Nobody else has a turn on the lane, and it has drained since the last launch: so what the old graph used is let go.
-    pub(crate) fn update(&mut self, fresh: Fresh) -> Result<Result<(), (Fresh, UpdateRefused)>, Error> {
-        Ok(self.exchange(fresh)?.map(drop))
-    }
-
-    /// The same, and hands out what was there before: to be dropped, or put back by another exchange.
-    pub(crate) fn exchange(&mut self, fresh: Fresh) -> Result<Result<Fresh, (Fresh, UpdateRefused)>, Error> {
-        // SAFETY: (1) nobody else has a turn, as said. (2) The modules are retained, or by the conditions of `Enqueue::raw` loaded.
-        let updated = match unsafe { self.executable.update(&fresh.graph, &fresh.census) } {
-            Ok(updated) => updated,
-            Err(error) => {
-                // What the driver has made of the executable is not known: keep what either names.
-                let Fresh { graph, mut retained, .. } = fresh;
-                self.retained.append(&mut retained);
-                drop(graph);
-                return Err(error.into());
-            }
-        };
-        Ok(match updated {
-            Ok(()) => {
-                let Fresh { graph, census, retained } = fresh;
-                Ok(Fresh {
-                    graph: std::mem::replace(&mut self.graph, graph),
-                    retained: std::mem::replace(&mut self.retained, retained),
-                    census: std::mem::replace(&mut self.census, census),
-                })
-            }
-            Err(refused) => Err((fresh, refused)),
-        })
-    }
-
-    /// Makes the executable launch what it was to launch before an exchange that ended in an error.
-    ///
-    /// As for an exchange, nobody else has a turn on the lane.
-    pub(crate) fn restore(&self) -> Result<(), Error> {
-        // SAFETY: (1) nobody else has a turn, as said. (2) The modules are retained, or by the conditions of `Enqueue::raw` loaded.
-        Ok(unsafe { self.executable.update(&self.graph, &self.census) }??)
-    }
-
-    pub(crate) fn census(&self) -> &Census {
-        &self.census
-    }
-
-    pub(crate) fn inspect(&self) -> InspectedSegment {
-        let (memory, others) = self.retained.contents();
-        InspectedSegment { census: self.census.clone(), memory, others }
-    }
-
-    /// Has the driver write its own picture to a file.
-    pub(crate) fn write_driver_dot(&self, path: &CStr, detail: DriverDot) -> Result<(), DriverError> {
-        // SAFETY: (1) the modules are retained, or by the conditions of `Enqueue::raw` loaded.
-        unsafe { self.graph.write_dot(path, detail) }
-    }
-
-    /// The executable, to be used in a turn of the lane's, and until `self` is released.
-    pub(crate) fn executable(&self) -> ExecutableHandle {
-        self.executable.handle()
-    }
-}
 
 /// A step of what was captured.
 #[expect(clippy::large_enum_variant, reason = "they are few, and most are segments")]
@@ -171,7 +65,7 @@ impl Captured {
         self.parts.push(Part::Seam(seam));
     }
 
-    pub(crate) fn segments(&self) -> impl Iterator<Item = &Segment> {
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &Segment> + Clone {
         self.parts.iter().filter_map(|part| match part {
             Part::Segment(segment) => Some(segment),
             Part::Seam(_) => None,
@@ -186,11 +80,64 @@ impl Captured {
 
     pub(crate) fn segment_mut(&mut self, index: usize) -> Result<&mut Segment, Misuse> {
         let of = self.segments().count();
-        let mut segments = self.parts.iter_mut().filter_map(|part| match part {
+        self.segments_mut().nth(index).ok_or(Misuse::NoSuchSegment { index, of })
+    }
+
+    fn segments_mut(&mut self) -> impl Iterator<Item = &mut Segment> {
+        self.parts.iter_mut().filter_map(|part| match part {
             Part::Segment(segment) => Some(segment),
             Part::Seam(_) => None,
+        })
+    }
+
+    /// Makes a kernel launch `change` from the next replay on. Replays in flight keep what they were enqueued with, and so what
+    /// that uses is let go when the lane drains next. On an error everything is as it was.
+    ///
+    /// # Safety
+    /// 1. The conditions of a captured launch hold for `change`.
+    pub(crate) unsafe fn update_kernel(&mut self, at: KernelAt<'_>, change: KernelChange) -> Result<(), Error> {
+        let lane = self.lane.clone();
+        lane.check()?;
+        let (mut position, launch) = at.find(self.segments().flat_map(|segment| segment.census().in_order()))?;
+        if let Some(refused) = UpdateRefused::of_clusters(launch) {
+            return Err(refused.into());
+        }
+        let within = self.segments_mut().find_map(|segment| match position.checked_sub(segment.census().nodes()) {
+            Some(rest) => {
+                position = rest;
+                None
+            }
+            None => Some(segment),
         });
-        segments.nth(index).ok_or(Misuse::NoSuchSegment { index, of })
+        let Some(segment) = within else { unreachable!("the node that was found is in one of the segments") };
+        // SAFETY: (1) of the caller.
+        unsafe { segment.update_kernel(&lane, position, change) }
+    }
+
+    /// Whether there may be more executables of it, which run at once.
+    pub(crate) fn check_replicable(&self) -> Result<(), Misuse> {
+        if self.parts.iter().any(|part| matches!(part, Part::Seam(_))) {
+            return Err(Misuse::SeamsInReplicas);
+        }
+        for kind in [NodeKind::MemAlloc, NodeKind::MemFree, NodeKind::Conditional] {
+            let count = self.segments().map(|segment| segment.census().count(kind)).sum();
+            if count > 0 {
+                return Err(Misuse::OneExecutable { kind, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// Executables of the same graphs, with the same checks, for another lane. Those of what was [checked](Self::check_replicable).
+    pub(crate) fn replicate(&self, lane: &Arc<Lane>, policy: &CapturePolicy) -> Result<Self, Error> {
+        let Self { fail_stop, drain_limit, .. } = *self;
+        // Begun empty, so that on an early return what has been uploaded is drained before it goes.
+        let (parts, checks) = (Vec::new(), self.checks.clone());
+        let mut replica = Self { lane: lane.clone(), parts, fail_stop, drain_limit, checks };
+        for segment in self.segments() {
+            replica.parts.push(Part::Segment(segment.replicate(lane, policy)?));
+        }
+        Ok(replica)
     }
 
     /// Whether a replay is one launch.
@@ -211,6 +158,11 @@ impl Captured {
     /// What all segments hold together.
     pub(crate) fn census(&self) -> Census {
         self.segments().map(Segment::census).sum()
+    }
+
+    /// Whether a replay allocates memory.
+    pub(crate) fn allocates(&self) -> bool {
+        self.segments().any(|segment| segment.census().count(NodeKind::MemAlloc) > 0)
     }
 
     /// What there is to be shown.

@@ -9,7 +9,7 @@ pub struct InFlight(Retained);
 
 /// So many things may be in before the next work waits for a drain, so that a stream that is never synchronised does not keep
 /// everything. A thing that is used again and again counts once.
-const LIMIT: usize = 1024;
+pub(super) const IN_FLIGHT_LIMIT: usize = 1024;
 
 impl InFlight {
     pub(crate) fn new(lane: &Lane) -> Self {
@@ -22,7 +22,7 @@ impl InFlight {
 
     /// Drains the lane and empties the bag, if much has gathered.
     pub(crate) fn make_room(&mut self, lane: &Lane) -> Result<(), Error> {
-        if self.0.len() >= LIMIT {
+        if self.0.len() >= IN_FLIGHT_LIMIT {
             lane.drain()?;
             self.let_go();
         }

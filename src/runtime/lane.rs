@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::CudaStream;
 
 use super::host::HostPanic;
+use super::in_flight::IN_FLIGHT_LIMIT;
 use super::load::{Deferred, Load};
 use super::order::{Exclusive, Order, TurnGuard};
 use super::program::Program;
@@ -30,6 +31,7 @@ use crate::error::{DriverCode, DriverError, Error, Misuse, Poisoned};
 use crate::gate::{CaptureGate, Visit};
 use crate::graph::Graph;
 use crate::sync::{Arc, Mutex, Ordering, PlainAtomicU64, StaticMutex};
+use crate::trace::tell;
 
 /// The streams that are claimed, for invariant 1. Locked for a look-up only.
 static CLAIMED: StaticMutex<Vec<Key>> = StaticMutex::new(Vec::new());
@@ -243,6 +245,12 @@ impl Lane {
         self.loose.lock().append(&mut retained);
     }
 
+    /// Drains, if much has gathered that is kept until then.
+    pub(crate) fn make_room(&self) -> Result<(), Error> {
+        let crowded = self.loose.lock().len() >= IN_FLIGHT_LIMIT;
+        if crowded { self.drain() } else { Ok(()) }
+    }
+
     /// Drains, then releases `load`; never if the drain fails. While a capture is open that is put off until it has ended.
     pub(crate) fn release(&self, mut load: Load) -> Result<(), Poisoned> {
         loop {
@@ -256,6 +264,7 @@ impl Lane {
                 Err(_) => match self.order.defer(load, Deferred::Load) {
                     Ok(()) => {
                         self.counts.deferred();
+                        tell!(DEBUG, stream = self.id, "release deferred");
                         return Ok(());
                     }
                     // It has ended meanwhile.
@@ -269,6 +278,7 @@ impl Lane {
     /// told as by the drop that it was put off for.
     fn end_capture_turn(&self) {
         for deferred in self.order.end_capture() {
+            tell!(DEBUG, stream = self.id, "deferred release");
             match deferred {
                 Deferred::Load(load) => {
                     if let Err(poisoned) = self.release(load) {
@@ -353,6 +363,7 @@ impl Lane {
 
     /// From here on the lane refuses everything.
     pub(crate) fn poison(&self, cause: DriverError) -> Poisoned {
+        tell!(ERROR, stream = self.id, %cause, "poisoned");
         self.order.close(Poisoned { cause })
     }
 

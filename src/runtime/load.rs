@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::captured::Segment;
 use super::lane::Lane;
 use super::policy::FailStop;
 use super::retained::Retained;
+use super::segment::Segment;
 use super::together::Together;
 use crate::error::{DriverError, Poisoned};
+use crate::trace::tell;
 
 /// What is put off until a capture has ended.
 pub(crate) enum Deferred {
@@ -33,10 +34,20 @@ impl Load {
         }
     }
 
+    /// How many graphs it is.
+    #[cfg(feature = "tracing")]
+    fn segments(&self) -> usize {
+        match self {
+            Self::Graphs { segments, .. } => segments.len(),
+            Self::Eager(_) => 0,
+        }
+    }
+
     /// Lets go of it if the lane has drained, and never otherwise.
     pub(crate) fn settle(self, lane: &Lane, drained: Result<Retained, DriverError>) -> Result<(), Poisoned> {
         match drained {
             Ok(loose) => {
+                tell!(DEBUG, stream = lane.id(), segments = self.segments(), "released");
                 drop(self);
                 drop(loose);
                 Ok(())

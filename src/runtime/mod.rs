@@ -22,6 +22,7 @@ mod program;
 mod replayer;
 mod retained;
 mod ring;
+mod segment;
 mod site;
 mod slots;
 mod stats;
@@ -29,7 +30,7 @@ mod together;
 mod work;
 
 pub(crate) use branches::Branches;
-pub(crate) use captured::{Captured, Fresh, Segment};
+pub(crate) use captured::Captured;
 pub use completion::{Completion, Waiting};
 pub use counter::DeviceCounter;
 pub use eager::Eager;
@@ -48,6 +49,7 @@ pub use replayer::{Follower, Replayer};
 pub(crate) use replayer::{Loose, Publication};
 pub(crate) use retained::Retained;
 pub use ring::{Answer, Input, Output};
+pub(crate) use segment::{Former, Fresh, Segment};
 pub(crate) use site::{Keep, Place, Site, Turns};
 #[cfg(all(loom, test))]
 pub(crate) use slots::Current;

@@ -15,6 +15,7 @@ use super::slots::{Current, Token};
 use crate::driver::{ExecutableHandle, GraphLauncher};
 use crate::error::{Error, Misuse, PartialReplay};
 use crate::sync::Arc;
+use crate::trace::{range, tell};
 
 /// Replays one published graph. Cheap to clone; any thread.
 ///
@@ -71,6 +72,14 @@ impl Replayer {
 
     #[inline]
     fn replay_as(&self, token: Token) -> Result<(), Error> {
+        let _range = range!("replay");
+        let replayed = self.replay_untold(token);
+        told(token, None, &replayed);
+        replayed
+    }
+
+    #[inline]
+    fn replay_untold(&self, token: Token) -> Result<(), Error> {
         let mut turn = self.lane.order().turn_for(token)?;
         let live = turn.slots.admit(token)?;
         if live.program.rest.is_some() {
@@ -185,6 +194,13 @@ impl Replayer {
     /// ```
     #[doc(alias = "cuGraphLaunch")]
     pub fn replay_segment(&self, index: usize) -> Result<(), Error> {
+        let _range = range!("replay");
+        let replayed = self.replay_segment_untold(index);
+        told(self.token, Some(index), &replayed);
+        replayed
+    }
+
+    fn replay_segment_untold(&self, index: usize) -> Result<(), Error> {
         let mut turn = self.turn()?;
         let live = turn.slots.admit(self.token)?;
         let of = live.program.executables().count();
@@ -243,6 +259,17 @@ impl Replayer {
     /// # Ok::<(), dacapo::Error>(())
     /// ```
     pub fn replay_around<R>(
+        &self,
+        before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
+        after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let _range = range!("replay");
+        let replayed = self.replay_around_untold(before, after);
+        told(self.token, None, &replayed);
+        replayed
+    }
+
+    fn replay_around_untold<R>(
         &self,
         before: impl FnOnce(&mut Eager<'_>) -> Result<(), Error>,
         after: impl FnOnce(&mut Eager<'_>) -> Result<R, Error>,
@@ -322,7 +349,16 @@ impl Replayer {
         }
         stopwatch.stop(&self.lane)?;
         drop(exclusive);
-        Ok(Measurement { iterations, total: stopwatch.elapsed(&self.lane)? })
+        let total = stopwatch.elapsed(&self.lane)?;
+        tell!(
+            DEBUG,
+            stream = self.token.stream(),
+            generation = self.token.generation(),
+            iterations,
+            ?total,
+            "measured"
+        );
+        Ok(Measurement { iterations, total })
     }
 
     /// A handle that follows the graph from generation to generation, through hot swaps and updates, until it is reset.
@@ -360,6 +396,18 @@ impl Replayer {
     #[must_use]
     pub fn token(&self) -> Token {
         self.token
+    }
+}
+
+/// Tells of a replay, or of one that was refused or has failed.
+#[inline]
+#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody is told"))]
+fn told<R>(token: Token, segment: Option<usize>, replayed: &Result<R, Error>) {
+    match replayed {
+        Ok(_) => tell!(TRACE, stream = token.stream(), generation = token.generation(), segment, "replay"),
+        Err(error) => {
+            tell!(DEBUG, stream = token.stream(), generation = token.generation(), segment, %error, "replay refused");
+        }
     }
 }
 
@@ -457,6 +505,7 @@ impl Publication {
         let token = lane.order().slots().slots.publish(lane.id(), program)?;
         let (lane, launcher) = (lane.clone(), lane.driver().graph_launcher(lane.handle()));
         let current = Arc::new(Current::new(token));
+        tell!(DEBUG, stream = token.stream(), generation = token.generation(), "published");
         Ok(Self(Replayer { lane, token, current, launcher }))
     }
 
@@ -469,6 +518,8 @@ impl Publication {
         self.0.lane.counts().retired(replays);
         self.0.lane.counts().replaced();
         self.0.current.set(Some(token));
+        drop(turn);
+        tell!(DEBUG, stream = token.stream(), generation = token.generation(), "new generation");
         Ok(())
     }
 
@@ -490,6 +541,8 @@ impl Drop for Publication {
         let replays = turn.slots.retire(self.0.token);
         self.0.lane.counts().retired(replays);
         self.0.current.set(None);
+        drop(turn);
+        tell!(DEBUG, stream = self.0.token.stream(), generation = self.0.token.generation(), replays, "retired");
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use super::freeze::{Freeze, Frozen};
 use crate::buffer::Allocation;
+use crate::device::Device;
 use crate::driver::{Driver, FunctionHandle};
 use crate::graph::RetainedMemory;
 use crate::kernel::Loaded;
@@ -38,6 +39,19 @@ struct Bag {
 enum Owner {
     Shared(Arc<dyn Any + Send + Sync>),
     Sole(#[expect(dead_code, reason = "held for its destructor")] Box<dyn Any + Send>),
+}
+
+impl Owner {
+    /// The memory that it is, if it is a buffer or a pinned block.
+    fn memory(&self) -> Option<RetainedMemory> {
+        let Self::Shared(value) = self else { return None };
+        if let Some(allocation) = value.downcast_ref::<Allocation>() {
+            let (address, bytes) = allocation.span();
+            return Some(RetainedMemory { pinned: false, address, bytes });
+        }
+        let (address, bytes) = value.downcast_ref::<Block>()?.span();
+        Some(RetainedMemory { pinned: true, address, bytes })
+    }
 }
 
 impl Retained {
@@ -98,19 +112,22 @@ impl Retained {
         bag.shared().find_map(|value| value.downcast_ref::<Loaded>()?.name_of(function))
     }
 
-    /// The buffers and pinned blocks that are in, as they were put in, and how many other things are.
-    pub(crate) fn contents(&self) -> (Vec<RetainedMemory>, usize) {
+    /// Whether a module is in that is loaded on this device.
+    pub(crate) fn has_module_on(&self, device: &Device) -> bool {
         let bag = self.bag.borrow();
-        let memory = bag.shared().filter_map(|value| {
-            if let Some(allocation) = value.downcast_ref::<Allocation>() {
-                let (address, bytes) = allocation.span();
-                return Some(RetainedMemory { pinned: false, address, bytes });
-            }
-            let (address, bytes) = value.downcast_ref::<Block>()?.span();
-            Some(RetainedMemory { pinned: true, address, bytes })
-        });
-        let memory: Vec<_> = memory.collect();
-        let others = bag.owners.len() - memory.len();
+        bag.shared().filter_map(|value| value.downcast_ref::<Loaded>()).any(|loaded| loaded.is_on(device))
+    }
+
+    /// The buffers and pinned blocks that are in here or in `more`, as they were put in, and how many other things are.
+    pub(crate) fn contents_with(&self, more: &Self) -> (Vec<RetainedMemory>, usize) {
+        let (bag, more) = (self.bag.borrow(), more.bag.borrow());
+        let new = |owner: &&Owner| match owner {
+            Owner::Shared(value) => !bag.addresses.contains(&Arc::as_ptr(value).addr()),
+            Owner::Sole(_) => true,
+        };
+        let owners = || bag.owners.iter().chain(more.owners.iter().filter(new));
+        let memory: Vec<_> = owners().filter_map(Owner::memory).collect();
+        let others = owners().count() - memory.len();
         (memory, others)
     }
 

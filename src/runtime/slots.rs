@@ -49,6 +49,12 @@ impl Token {
         self.generation.get()
     }
 
+    /// The number of the stream (and of its siblings), which no other has.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn stream(self) -> u64 {
+        self.owner
+    }
+
     /// The same slot's token of another generation; 0 is none.
     fn of_generation(self, generation: u64) -> Option<Self> {
         Some(Self { generation: Generation::new(generation)?, ..self })

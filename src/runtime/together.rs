@@ -11,11 +11,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::captured::Segment;
 use super::lane::Lane;
 use super::load::Deferred;
 use super::policy::FailStop;
 use super::retained::Retained;
+use super::segment::Segment;
 use crate::error::{DriverCode, DriverError, Error, RankDrain, RankFailures, Unproven};
 use crate::sync::Arc;
 

@@ -7,12 +7,14 @@ use std::num::NonZeroUsize;
 use super::Stream;
 use crate::error::Error;
 use crate::state::{Capturing, Idle, Mode, Published};
+use crate::trace::tell;
 
 /// Published graphs by size, on siblings of one stream: the smallest that fits is found, and the one that was not used for longest
 /// makes room.
 ///
-/// A graph is destroyed before another takes its place, so that the two are never in memory together. After an eviction or a
-/// replacement its replayers are stale.
+/// A graph is destroyed before another takes its place, so that the two are never in memory together; if it allocates memory itself
+/// ([`MemoryNodes`](crate::MemoryNodes)), what the device has reserved for that is given back at once
+/// ([`Device::trim_graph_memory`](crate::Device::trim_graph_memory)). After an eviction or a replacement its replayers are stale.
 ///
 /// # Dropping
 /// Drops every graph, as dropping a [`Stream<Published>`](Published) does.
@@ -89,6 +91,7 @@ impl Buckets {
             let oldest = self.buckets.iter().min_by_key(|(_, entry)| entry.used).map(|(&size, _)| size);
             let Some(oldest) = oldest else { break };
             self.evictions += 1;
+            tell!(DEBUG, size = oldest, "bucket evicted");
             self.remove(oldest)?;
         }
         Ok(())
@@ -102,18 +105,20 @@ impl Buckets {
         Some(Bucket { size, published: &mut entry.published })
     }
 
-    /// Resets the graph of exactly this size; false if there is none.
+    /// Resets the graph of exactly this size, and gives memory that it allocated back to the device; false if there is none.
     ///
     /// # Errors
-    /// What [`Stream::reset`] returns. The graph is gone from here all the same.
+    /// What [`Stream::reset`] and [`Device::trim_graph_memory`](crate::Device::trim_graph_memory) return. The graph is gone from
+    /// here all the same.
     pub fn remove(&mut self, size: usize) -> Result<bool, Error> {
-        match self.buckets.remove(&size) {
-            None => Ok(false),
-            Some(entry) => {
-                drop(entry.published.reset()?);
-                Ok(true)
-            }
+        let Some(Entry { published, .. }) = self.buckets.remove(&size) else { return Ok(false) };
+        let allocates = published.data.captured.allocates();
+        drop(published.reset()?);
+        // After a reset that was put off, because a sibling captures, there is nothing to give back yet.
+        if allocates {
+            self.root.device().trim_graph_memory()?;
         }
+        Ok(true)
     }
 
     /// The sizes that there are graphs for, ascending.

@@ -12,6 +12,7 @@ use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Global, Mode, Phase, Relaxed, Resting, State, ThreadLocal};
 use crate::sync::Arc;
+use crate::trace::{Section, section, tell};
 
 /// What a capturing stream has.
 pub struct CapturingData<M: Mode, From: Resting> {
@@ -46,6 +47,7 @@ impl OpenCapture {
             // if there is one, goes here: before what its nodes use.
             drop(self.lane.end_capture());
             self.lane.counts().lost_a_capture();
+            tell!(DEBUG, stream = self.lane.id(), "capture aborted");
         }
     }
 }
@@ -64,6 +66,7 @@ pub(crate) struct Recording {
     /// The lanes that were drawn in. They are the capture's until it has ended, though they are joined earlier.
     branches: Branches,
     turn: CaptureTurn,
+    section: Section,
 }
 
 /// A capture that has ended well. Until its turn is over nobody else puts work on the lane.
@@ -97,9 +100,10 @@ impl Recording {
     /// Begins a capture on the lane whose turn it has, and that is [clear](Self::clear).
     pub(crate) fn open(turn: CaptureTurn, mode: CaptureMode) -> Result<Self, DriverError> {
         let lane = turn.lane();
+        let section = section!("capture", stream = lane.id(), device = lane.device().ordinal(), ?mode);
         lane.begin_capture(mode)?;
         let (capture, retained) = (OpenCapture { lane: lane.clone(), open: true }, Retained::new(lane.driver()));
-        Ok(Self { capture, retained, branches: Branches::default(), turn })
+        Ok(Self { capture, retained, branches: Branches::default(), turn, section })
     }
 
     /// Somewhere to put work that is recorded.
@@ -176,7 +180,10 @@ impl<S: sealed::BeginsCapture> Stream<S> {
                 let data = CapturingData { recording, from, target, _affinity: M::Affinity::default() };
                 Ok(Stream { data, core })
             }
-            Err(error) => Err(Rejected::new(self, error)),
+            Err(error) => {
+                tell!(DEBUG, stream = self.core.lane.id(), %error, "capture refused");
+                Err(Rejected::new(self, error))
+            }
         }
     }
 }
@@ -187,7 +194,8 @@ impl<M: Mode, From: sealed::BeginsCapture> Stream<Capturing<M, From>> {
         mut self,
         body: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
-        match body(&mut self) {
+        let span = self.data.recording.section.span.clone();
+        match span.in_scope(|| body(&mut self)) {
             Ok(()) => self.end(),
             Err(error) => Err(sealed::End::fail(self, error, OnlyForDacapo::new())),
         }
@@ -223,6 +231,8 @@ impl<S: State> Stream<S> {
 impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
     fn end(stream: Stream<Self>, seal: OnlyForDacapo) -> Result<Stream<From::Captured>, Rejected<Stream<From>>> {
         let Stream { data: CapturingData { recording, from, target, .. }, core } = stream;
+        let span = recording.section.span.clone();
+        let _entered = span.enter();
         let landed = match recording.finish() {
             Ok(recorded) => From::land(from, target, recorded, &core.policy, seal),
             Err(error) => Err((from, error)),
@@ -234,6 +244,7 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
             }
             Err((data, error)) => {
                 core.lane.counts().lost_a_capture();
+                tell!(WARN, stream = core.lane.id(), %error, "capture lost");
                 Err(Rejected::new(Stream { data, core }, error))
             }
         }
@@ -244,6 +255,7 @@ impl<M: Mode, From: sealed::BeginsCapture> sealed::End for Capturing<M, From> {
         let Stream { data: CapturingData { recording, from, .. }, core } = stream;
         let error = recording.fail(body);
         core.lane.counts().lost_a_capture();
+        tell!(WARN, stream = core.lane.id(), %error, "capture lost");
         Rejected::new(Stream { data: from, core }, error)
     }
 }

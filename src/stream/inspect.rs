@@ -17,11 +17,19 @@ impl sealed::HasGraph for Instantiated {
     fn captured(captured: &Captured, _: OnlyForDacapo) -> &Captured {
         captured
     }
+
+    fn captured_mut(captured: &mut Captured, _: OnlyForDacapo) -> &mut Captured {
+        captured
+    }
 }
 
 impl sealed::HasGraph for Published {
     fn captured(data: &PublishedData, _: OnlyForDacapo) -> &Captured {
         &data.captured
+    }
+
+    fn captured_mut(data: &mut PublishedData, _: OnlyForDacapo) -> &mut Captured {
+        &mut data.captured
     }
 }
 

@@ -9,8 +9,10 @@ mod inspect;
 mod instantiated;
 mod operation;
 mod published;
+mod replicate;
 mod resting;
 mod transition;
+mod update_kernel;
 
 use std::fmt;
 

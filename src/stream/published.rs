@@ -13,6 +13,7 @@ use crate::runtime::{
 use crate::seal::OnlyForDacapo;
 use crate::state::sealed_state;
 use crate::state::{Capturing, Idle, Instantiated, Mode, Phase, Published, State};
+use crate::trace::{section, tell};
 
 /// What a published stream has.
 pub struct PublishedData {
@@ -55,6 +56,10 @@ pub enum Update {
 }
 
 impl PublishedData {
+    fn token(&self) -> Token {
+        self.publication.replayer().token()
+    }
+
     pub(super) fn new(publication: Publication, captured: Captured) -> Self {
         Self { publication, captured, last_update: None }
     }
@@ -62,15 +67,25 @@ impl PublishedData {
     /// Puts what was recorded in the place of a segment: within its executable, or as the next generation. On an error
     /// everything is as it was.
     fn update(&mut self, index: usize, recorded: Recorded, policy: &CapturePolicy) -> Result<(), Error> {
+        let section =
+            section!("update", stream = self.token().stream(), generation = self.token().generation(), segment = index);
+        let _entered = section.span.enter();
         let (fresh, turn) = recorded.check(policy)?;
         let (fresh, refused) = match self.captured.segment_mut(index)?.update(fresh)? {
             Ok(()) => {
                 self.last_update = Some(Update::InPlace);
                 self.publication.replayer().lane().counts().updated();
+                tell!(
+                    DEBUG,
+                    stream = self.token().stream(),
+                    generation = self.token().generation(),
+                    "updated in place"
+                );
                 return Ok(());
             }
             Err(refused) => refused,
         };
+        tell!(DEBUG, stream = self.token().stream(), generation = self.token().generation(), reason = %refused, "update refused");
         if policy.on_refused_update() == UpdatePolicy::Keep {
             return Err(refused.into());
         }
@@ -419,7 +434,7 @@ impl Stream<Published> {
     /// What the publication is called.
     #[must_use]
     pub fn token(&self) -> Token {
-        self.data.publication.replayer().token()
+        self.data.token()
     }
 
     /// Replays that the driver has taken so far, by all replayers of this generation. Waits for one that is being submitted.

@@ -116,6 +116,7 @@ pub(super) mod sealed {
     /// A state that has captured something.
     pub trait HasGraph: State {
         fn captured(data: &Self::Data, _: OnlyForDacapo) -> &Captured;
+        fn captured_mut(data: &mut Self::Data, _: OnlyForDacapo) -> &mut Captured;
     }
 
     pub trait End: State {

@@ -1,6 +1,7 @@
 //! What the subcommands do. Each says whether all is well.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
@@ -267,8 +268,12 @@ fn replay(files: &[std::path::PathBuf], devices: Option<u64>, sim: bool, both: b
         let text = fs::read_to_string(file)?;
         let sequence: Sequence = text.parse()?;
         let devices = devices_for(&sequence, devices);
-        let fresh = Pair(Runner::new(setup(devices, sim)?), Runner::new(setup(devices, true)?));
-        let Pair(left, right) = runners.entry(devices).or_insert(fresh);
+        let Pair(left, right) = match runners.entry(devices) {
+            Entry::Occupied(pair) => pair.into_mut(),
+            Entry::Vacant(free) => {
+                free.insert(Pair(Runner::new(setup(devices, sim)?), Runner::new(setup(devices, true)?)))
+            }
+        };
         let report = left.run(&sequence)?;
         for (step, (expected, said)) in expectations(&text).iter().zip(&report.steps).enumerate() {
             if let Some(expected) = expected.as_ref().filter(|expected| *expected != said) {

@@ -214,6 +214,14 @@ impl World {
         self.owners.remove(&name);
     }
 
+    /// Forgets every name of a node: a stale handle may be that of the next node.
+    fn forget_node(&mut self, handle: u64) {
+        let gone = |name: &Name, other: u64| name.letter == 'n' && other == handle;
+        let objects = &self.objects;
+        self.owners.retain(|name, _| !objects.get(name).is_some_and(|other| gone(name, *other)));
+        self.objects.retain(|name, other| !gone(name, *other));
+    }
+
     /// Forgets a graph and what it holds.
     fn forget_graph(&mut self, graph: Graph) {
         self.forget(graph);

@@ -110,7 +110,11 @@ impl Driver {
         } else {
             Ok(graph)
         };
+        let last = self.at(stream).map(|stream| stream.deps.clone())?;
         self.close_capture(id, outcome.is_ok(), by);
+        if outcome.is_ok() {
+            self.ends_again(&last);
+        }
         outcome
     }
 

@@ -6,8 +6,10 @@
 
 use std::sync::Arc;
 
+use super::branch;
 use super::copy::stage;
 use super::id::{ContextId, EventId, ExecId, GraphId, Miss, NodeId, StreamId, UserObjectId};
+use super::pairing::Shape;
 use super::work::{Place, Work};
 use super::{Driver, Recorded};
 use crate::code::{Code, Outcome};
@@ -42,6 +44,8 @@ impl PlanNode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<PlanNode>,
+    /// The graph as it was before it was flattened.
+    pub(crate) shape: Shape,
 }
 
 impl Plan {
@@ -126,13 +130,13 @@ impl Driver {
     pub(crate) fn exec_launch(&mut self, exec: u64, stream: u64, by: Site) -> Outcome {
         let (exec, stream) = self.exec_target(exec, stream, by)?;
         let entry = self.exec_at(exec)?;
-        let (plan, flags, last) = (Arc::clone(&entry.plan), entry.flags, entry.last);
+        let (plan, flags, last, home) = (Arc::clone(&entry.plan), entry.flags, entry.last, entry.device);
         let objects = entry.objects.clone();
         if plan.nodes.iter().any(|node| self.contexts.get(node.context).is_none()) {
             return Err(Code::CONTEXT_IS_DESTROYED);
         }
         self.account_launch(&plan, flags & AUTO_FREE != 0, by)?;
-        self.draw_in(stream, &plan)?;
+        self.draw_in(stream, &plan, home)?;
         let lane = self.at(stream)?.lane;
         let seq = self.lanes.get(&lane).ok_or(Code::INVALID_HANDLE)?.upcoming();
         let ticket = Ticket { lane, seq };
@@ -155,21 +159,34 @@ impl Driver {
     }
 
     /// A plan that waits for an event of an open capture draws the stream that it is launched on into that capture, although the
-    /// launch itself runs. Only a wait that the stream itself makes does so: for an event of its own context, on the branch that
-    /// it runs, which begins at the first node and goes on with the first one after each.
-    fn draw_in(&mut self, stream: StreamId, plan: &Plan) -> Outcome {
+    /// launch itself runs. Only a wait that the stream itself makes does so, and only for an event of its own context.
+    fn draw_in(&mut self, stream: StreamId, plan: &Plan, home: u32) -> Outcome {
+        if !plan.nodes.iter().any(|node| matches!(node.work, Work::WaitEvent(_))) {
+            return Ok(());
+        }
         let context = self.at(stream)?.context;
-        let mut next = plan.nodes.first();
-        while let Some(node) = next {
-            if let Work::WaitEvent(event) = node.work
-                && let Some(event) = self.events.get(event).filter(|event| event.context == context)
+        let device = self.device_of_context(context);
+        let there = |node: &&PlanNode| match node.work {
+            Work::WaitEvent(_) | Work::RecordEvent(_) => true,
+            Work::Host(_) => home == device,
+            _ => self.device_of_context(node.context) == device,
+        };
+        let events: Vec<EventId> = branch::of_the_stream(plan)
+            .into_iter()
+            .take_while(there)
+            .filter_map(|node| match node.work {
+                Work::WaitEvent(event) => Some(event),
+                _ => None,
+            })
+            .collect();
+        for event in events {
+            if let Some(event) = self.events.get(event).filter(|event| event.context == context)
                 && let Recorded::Captured { capture, nodes } = &event.last
                 && self.is_recording(*capture)
             {
                 let (capture, nodes) = (*capture, nodes.clone());
                 self.wait_captured(stream, capture, nodes)?;
             }
-            next = node.users.first().and_then(|user| plan.nodes.get(*user as usize));
         }
         Ok(())
     }

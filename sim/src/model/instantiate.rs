@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Driver;
 use super::exec::{AUTO_FREE, Executable, Plan, PlanNode};
 use super::id::{ContextId, ExecId, GraphId, NodeId};
+use super::pairing::{Shape, ShapeNode};
 use super::work::Work;
 use crate::code::{Code, Outcome};
 use crate::report::Site;
@@ -121,8 +122,8 @@ impl Driver {
     /// A graph with its children flattened: a child's node stands for the end of the child.
     pub(super) fn plan(&self, graph: GraphId) -> Outcome<Plan> {
         let mut builder = Builder::default();
-        self.flatten(graph, &[], &mut builder)?;
-        let mut plan = Plan { nodes: builder.nodes };
+        let (_, shape) = self.flatten(graph, &[], &mut builder)?;
+        let mut plan = Plan { nodes: builder.nodes, shape };
         for at in 0..plan.nodes.len() {
             for dep in std::mem::take(&mut plan.nodes[at].deps) {
                 plan.nodes[dep as usize].users.push(at as u32);
@@ -132,11 +133,13 @@ impl Driver {
         Ok(plan)
     }
 
-    /// Adds a graph whose roots come after `entry`; the positions of its last nodes.
-    fn flatten(&self, graph: GraphId, entry: &[u32], builder: &mut Builder) -> Outcome<Vec<u32>> {
-        let mut order = self.sorted(graph);
+    /// Adds a graph whose roots come after `entry`; the positions of its last nodes, and what it was before.
+    fn flatten(&self, graph: GraphId, entry: &[u32], builder: &mut Builder) -> Outcome<(Vec<u32>, Shape)> {
+        let mut order = self.sorted(graph).ok_or(Code::INVALID_VALUE)?;
         let mut ends: Vec<u32> = Vec::new();
         let mut place: BTreeMap<NodeId, u32> = BTreeMap::new();
+        let mut shape = Shape::default();
+        let mut local: BTreeMap<NodeId, usize> = BTreeMap::new();
         for id in order.drain(..) {
             let node = self.nodes.get(id).ok_or(Code::INVALID_VALUE)?;
             let mut deps: Vec<u32> = node.deps.iter().filter_map(|dep| place.get(dep).copied()).collect();
@@ -149,26 +152,32 @@ impl Driver {
                 Work::Conditional { handle, kind, bodies } => self.chosen(*handle, *kind, bodies)?,
                 _ => Vec::new(),
             };
+            let mut inner: Vec<Shape> = Vec::new();
             for child in children {
-                let inner = self.flatten(child, &deps, builder)?;
-                if !inner.is_empty() {
-                    deps = inner;
+                let (last, shape) = self.flatten(child, &deps, builder)?;
+                if !last.is_empty() {
+                    deps = last;
                 }
+                inner.push(shape);
             }
             let at = builder.push(id, node.work.clone(), node.context, deps);
             place.insert(id, at);
             ends.push(at);
+            local.insert(id, shape.nodes.len());
+            let deps = node.deps.iter().filter_map(|dep| local.get(dep).copied()).collect();
+            shape.nodes.push(ShapeNode { node: id, at, deps, inner, end_since: node.end_since });
         }
-        Ok(ends)
+        Ok((ends, shape))
     }
 
-    /// A graph's nodes so that each comes after those it depends on; otherwise in the order in which they were made.
-    fn sorted(&self, graph: GraphId) -> Vec<NodeId> {
+    /// A graph's nodes so that each comes after those it depends on; otherwise in the order in which they were made. None if
+    /// nodes depend on one another in a circle.
+    fn sorted(&self, graph: GraphId) -> Option<Vec<NodeId>> {
         let nodes = self.graphs.get(graph).map_or(&[][..], |graph| &graph.nodes);
         let in_order =
             nodes.iter().all(|id| self.nodes.get(*id).is_some_and(|node| node.deps.iter().all(|dep| dep < id)));
         if in_order {
-            return nodes.to_vec();
+            return Some(nodes.to_vec());
         }
         let mut placed: std::collections::BTreeSet<NodeId> = std::collections::BTreeSet::new();
         let mut order = Vec::with_capacity(nodes.len());
@@ -182,10 +191,10 @@ impl Driver {
                 }
             }
             if order.len() == before {
-                break;
+                return None;
             }
         }
-        order
+        Some(order)
     }
 
     /// The bodies that a conditional node runs, given the value that its handle starts with.

@@ -10,6 +10,7 @@
 //! 3. Nothing reads a clock: time is counted in executed work.
 
 mod alloc;
+mod branch;
 pub(crate) mod bytes;
 mod capture;
 mod context;
@@ -31,6 +32,7 @@ mod mem_node;
 pub(crate) mod memory;
 mod module;
 mod node;
+mod pairing;
 mod pinned;
 mod pool;
 mod source;
@@ -116,6 +118,8 @@ pub(crate) struct Driver {
     pub(crate) next_lane: u64,
     next_capture: u64,
     next_graph: u64,
+    /// How often a node has become an end of its graph.
+    ends_made: u64,
     /// The simulated time of the lane whose work runs: executed instructions and operations, as nanoseconds.
     pub(crate) clock: u64,
     /// The host's simulated time: that of the latest work that somebody has waited for.
@@ -160,6 +164,7 @@ impl Driver {
             next_lane: 1,
             next_capture: 1,
             next_graph: 1,
+            ends_made: 0,
             clock: 0,
             now: 0,
             host_runs: 0,

@@ -15,6 +15,8 @@ pub(crate) struct Node {
     pub(crate) context: ContextId,
     /// The nodes that it comes after, all of the same graph.
     pub(crate) deps: Vec<NodeId>,
+    /// When it last became an end of its graph. An update looks at the ends in this order.
+    pub(crate) end_since: u64,
 }
 
 impl Driver {
@@ -37,9 +39,27 @@ impl Driver {
         work: Work,
         context: ContextId,
     ) -> Outcome<NodeId> {
-        let node = self.nodes.insert(Node { graph, work, context, deps });
+        let end_since = self.next_end();
+        let node = self.nodes.insert(Node { graph, work, context, deps, end_since });
         self.graphs.get_mut(graph).ok_or(Code::INVALID_VALUE)?.nodes.push(node);
         Ok(node)
+    }
+
+    fn next_end(&mut self) -> u64 {
+        self.ends_made += 1;
+        self.ends_made
+    }
+
+    /// These nodes may have become ends of their graph again; those that have come after all other ends.
+    pub(super) fn ends_again(&mut self, nodes: &[NodeId]) {
+        for node in nodes {
+            if self.dependents(*node).is_empty() {
+                let end_since = self.next_end();
+                if let Some(node) = self.nodes.get_mut(*node) {
+                    node.end_since = end_since;
+                }
+            }
+        }
     }
 
     /// A `cuGraphAdd…Node` call: the graph and the dependencies that it names.
@@ -78,7 +98,7 @@ impl Driver {
     /// `cuGraphDestroyNode`: takes a node and its edges out of its graph.
     pub(crate) fn node_destroy(&mut self, raw: u64, by: Site) -> Outcome {
         let (id, node) = self.node(raw)?;
-        let graph = node.graph;
+        let (graph, deps) = (node.graph, node.deps.clone());
         if self.has_memory_nodes(graph) || matches!(node.work, Work::Conditional { .. }) {
             return Err(Code::NOT_SUPPORTED);
         }
@@ -96,6 +116,7 @@ impl Driver {
             other.deps.retain(|dep| *dep != id);
         }
         self.nodes.remove(id, by);
+        self.ends_again(&deps);
         if let Some(child) = child {
             self.drop_graph(child, by);
         }
@@ -103,6 +124,7 @@ impl Driver {
     }
 
     /// `cuGraphAddDependencies` and `cuGraphRemoveDependencies`: each pair says that the second comes after the first.
+    /// A cycle is accepted; what is refused is to instantiate it.
     pub(crate) fn edit_edges(&mut self, graph: u64, edges: &[(u64, u64)], add: bool) -> Outcome {
         let graph = self.graph(graph)?;
         if !add && self.has_memory_nodes(graph) {
@@ -112,13 +134,16 @@ impl Driver {
             let from = self.node_of(*from, Some(graph))?;
             let to = self.node_of(*to, Some(graph))?;
             let known = self.nodes.get(to).is_some_and(|node| node.deps.contains(&from));
-            if known == add || (add && self.ancestors(&[from]).contains(&to)) {
+            if known == add || from == to {
                 return Err(Code::INVALID_VALUE);
             }
             let Some(node) = self.nodes.get_mut(to) else { return Err(Code::INVALID_VALUE) };
             match add {
                 true => node.deps.push(from),
-                false => node.deps.retain(|dep| *dep != from),
+                false => {
+                    node.deps.retain(|dep| *dep != from);
+                    self.ends_again(&[from]);
+                }
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Updating an executable from another graph, or one node of it.
 //!
-//! 1. Nodes are paired by their position, which a repeated capture by the same code keeps.
+//! 1. Nodes are paired as `pairing` says, which a repeated capture by the same code keeps.
 //! 2. A refused update leaves the executable as it was.
 //! 3. A kernel's cluster shape is not updated, though the update is accepted: that is what the driver does.
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Driver;
 use super::exec::{Executable, Plan, PlanNode};
 use super::id::{ContextId, ExecId, NodeId};
+use super::pairing;
 use super::work::{Copy, Place, Work};
 use crate::code::{Code, Outcome};
 use crate::report::Site;
@@ -31,7 +32,7 @@ pub(crate) enum Update {
 }
 
 /// Why an update was refused, and the node of the new graph at fault, if any.
-type Refused = (Update, Option<NodeId>);
+pub(super) type Refused = (Update, Option<NodeId>);
 
 impl Driver {
     /// `cuGraphExecUpdate`. The inner result is the driver's verdict; the outer one is for arguments that name nothing.
@@ -48,7 +49,7 @@ impl Driver {
         }
         let new = self.plan(graph)?;
         let old = Arc::clone(&self.exec_at(exec)?.plan);
-        let plan = match self.merge(&old, new) {
+        let plan = match self.merge(&old, &new) {
             Ok(plan) => plan,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -68,28 +69,16 @@ impl Driver {
     }
 
     /// The old plan with the new one's work, if every pair of nodes allows it.
-    fn merge(&self, old: &Plan, new: Plan) -> Result<Plan, Refused> {
-        let ends = |plan: &Plan| plan.nodes.iter().filter(|node| node.users.is_empty()).count();
-        // With fewer ends no node of the new graph is at fault: one of the old graph has lost its partner.
-        if old.nodes.len() != new.nodes.len() || ends(old) > ends(&new) {
-            return Err((Update::TopologyChanged, None));
-        }
-        if ends(old) < ends(&new) {
-            let last = new.nodes.iter().rfind(|node| node.users.is_empty());
-            return Err((Update::TopologyChanged, last.map(|node| node.node)));
-        }
+    fn merge(&self, old: &Plan, new: &Plan) -> Result<Plan, Refused> {
         let mut plan = old.clone();
-        for (kept, fresh) in plan.nodes.iter_mut().zip(new.nodes) {
-            if kept.deps != fresh.deps {
-                return Err((Update::TopologyChanged, Some(fresh.node)));
-            }
-            if kept.work.number() != fresh.work.number() {
-                return Err((Update::NodeTypeChanged, Some(fresh.node)));
-            }
-            let node = fresh.node;
-            let work = self.replacement(kept, fresh.work, fresh.context).map_err(|why| (why, Some(node)))?;
-            kept.work = work;
-        }
+        let mut fit = |kept: u32, fresh: u32| {
+            let (Some(kept), Some(fresh)) = (plan.nodes.get_mut(kept as usize), new.nodes.get(fresh as usize)) else {
+                return Err(Update::TopologyChanged);
+            };
+            kept.work = self.replacement(kept, fresh.work.clone(), fresh.context)?;
+            Ok(())
+        };
+        pairing::fit(old, new, &mut fit)?;
         Ok(plan)
     }
 

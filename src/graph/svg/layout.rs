@@ -137,7 +137,7 @@ mod tests {
 
     fn layout(nodes: usize, edges: &[(usize, usize)]) -> Layout {
         let edges = edges.iter().map(|&(from, to)| Edge { from, to, programmatic: false });
-        Layout::of(&Census::arrange(vec![NodeKind::Empty.into(); nodes], edges.collect()))
+        Layout::of(&Census::arrange(vec![NodeKind::Empty.into(); nodes], edges.collect()).0)
     }
 
     fn places(layout: &Layout) -> Vec<(usize, usize)> {

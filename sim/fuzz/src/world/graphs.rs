@@ -55,8 +55,9 @@ impl World {
                 Done::from(code).note(|| format!("after={count}"))
             }
             Call::GraphDestroyNode { node } => {
-                let code = driver.cuGraphDestroyNode(self.handle(node));
-                self.forget(node);
+                let handle = self.handle(node);
+                let code = driver.cuGraphDestroyNode(handle);
+                self.forget_node(handle);
                 code.into()
             }
             Call::GraphAddDependencies { graph, from, to } => {
