@@ -65,6 +65,36 @@ fn work_comes_after_what_it_waits_for_in_simulated_time() {
     assert_eq!(gpu.word(0), 5);
 }
 
+#[test]
+fn what_another_device_does_takes_time_only_if_it_is_coupled() {
+    let sim = dacapo_sim::install().expect("installed");
+    let [a, b] = gpus();
+    let (s, t) = (stream(), {
+        b.bind();
+        stream()
+    });
+    let time = |rounds: u32| {
+        a.bind();
+        let [start, end] = [0; 2].map(|_| timed_event());
+        assert_eq!(cuEventRecord(start, s), 0);
+        b.bind();
+        for _ in 0..rounds {
+            assert_eq!(b.inc(t, 0), 0);
+        }
+        assert_eq!(cuStreamSynchronize(t), 0);
+        a.bind();
+        assert_eq!(a.inc(s, 0), 0);
+        assert_eq!(cuEventRecord(end, s), 0);
+        assert_eq!(cuStreamSynchronize(s), 0);
+        elapsed(start, end)
+    };
+    let alone = time(0);
+    assert_eq!(time(100), alone);
+    sim.couple(&[a.sim.ordinal(), b.sim.ordinal()]);
+    assert!(time(100) > alone, "the host waits before it goes on");
+    sim.uncouple();
+}
+
 /// Waits for a message that the test sends.
 unsafe extern "C" fn wait_for_message(receiver: u64) {
     // SAFETY: the test hands over a boxed receiver, once.

@@ -107,10 +107,18 @@ impl Driver {
         }
     }
 
-    /// The host has seen that a goal is reached: what it queues from now on comes after that.
+    /// The host has seen that a goal is reached: what it queues from now on, on the devices of the goal and those coupled
+    /// with them, comes after that. Others have nothing to do with each other, and so each its own time.
     pub(crate) fn observe(&mut self, goal: &Goal) {
-        let times = goal.deps().iter().map(|dep| self.dep_time(dep));
-        self.now = times.fold(self.now, u64::max);
+        for dep in goal.deps() {
+            let time = self.dep_time(dep);
+            let Some(group) = self.devices.get(dep.ticket().lane.device as usize).map(|device| device.group) else {
+                continue;
+            };
+            for device in self.devices.iter_mut().filter(|device| device.group == group) {
+                device.now = device.now.max(time);
+            }
+        }
     }
 
     /// Whether everything in a goal is done.

@@ -8,9 +8,13 @@ use crate::model::id::{ContextId, ModuleId};
 use crate::model::work::Work;
 use crate::report::{Range, Site};
 
-/// Names a lane; never reused.
+/// Names a lane; never reused. Lanes are in the order in which they were made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct LaneId(pub(crate) u64);
+pub(crate) struct LaneId {
+    pub(crate) number: u64,
+    /// The device on which its work runs.
+    pub(crate) device: u32,
+}
 
 /// What an item does.
 #[derive(Debug)]
@@ -31,7 +35,7 @@ pub(crate) struct Item {
     pub(crate) deps: Vec<Dep>,
     pub(crate) body: Body,
     pub(crate) by: Site,
-    /// The host's simulated time when it was queued.
+    /// The host's simulated time for the lane's device when it was queued.
     pub(crate) queued: u64,
 }
 

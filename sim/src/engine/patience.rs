@@ -1,7 +1,7 @@
 //! Patience: how long a wait may go on without anything of what it waits for getting done.
 //!
 //! 1. Without patience set, a wait that cannot end does not end, as on a GPU without a watchdog.
-//! 2. This is the one place that reads a clock. It decides whether a wait is given up, never what work does.
+//! 2. The clock that is read here decides whether a wait is given up, never what work does.
 
 use std::time::{Duration, Instant};
 

@@ -7,8 +7,9 @@ use crate::ptx;
 /// How many states of a kernel are remembered: one that needs more of them to come round counts as computing.
 const REMEMBERED: usize = 1 << 10;
 /// From one look at a kernel's state to the next: at least so many turns, and one for so many bytes, so that looking
-/// costs little in comparison with running.
-const TURNS: usize = 8;
+/// costs little in comparison with running. Always a power of two, as the turns of warps and blocks are: else all of
+/// these come round together only after many looks.
+const TURNS: usize = 16;
 const BYTES_A_TURN: usize = 32 << 10;
 /// A state of more bytes is not looked at: such a kernel counts as computing.
 const MOST_BYTES: usize = 4 << 20;
@@ -34,7 +35,7 @@ impl Spin {
             return self.circling;
         }
         let bytes = grid.state_bytes();
-        self.pause = (bytes / BYTES_A_TURN).max(TURNS);
+        self.pause = (bytes / BYTES_A_TURN).max(TURNS).next_power_of_two() - 1;
         self.circling = bytes <= MOST_BYTES && self.repeats(grid.fingerprint());
         self.circling
     }
@@ -106,15 +107,15 @@ mod tests {
         let shapes = [(40, 256), (4, 1024), (1, 1), (1, 33), (3, 64)];
         for (body, shapes) in [(wait, &shapes[..]), (lock, &shapes[2..]), (one_of_many, &shapes[2..])] {
             for &(blocks, threads) in shapes {
-                let turns = turns_to_repeat(20_000, body, blocks, threads);
+                let turns = turns_to_repeat(2_000, body, blocks, threads);
                 assert!(turns.is_some(), "{blocks} blocks of {threads} threads: {body}");
             }
         }
         let count = "AGAIN: add.u64 %a2, %a2, 1; bra AGAIN;";
-        assert_eq!(turns_to_repeat(300, count, 1, 1), None);
-        assert_eq!(turns_to_repeat(300, count, 4, 256), None);
+        assert_eq!(turns_to_repeat(100, count, 1, 1), None);
+        assert_eq!(turns_to_repeat(100, count, 4, 256), None);
         let watch = "AGAIN: mov.u64 %a2, %clock64; bra AGAIN;";
-        assert_eq!(turns_to_repeat(300, watch, 1, 32), None);
+        assert_eq!(turns_to_repeat(100, watch, 1, 32), None);
     }
 
     #[test]

@@ -22,6 +22,10 @@ use crate::shared::Shared;
 /// the wait notices depends on it.
 const NAP: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
 
+/// It sleeps at least so many times as long as the last look took: a look runs a kernel for a while, with the lock held,
+/// which takes long where the simulator is not optimised.
+const REST: u32 = 4;
+
 /// How long a query waits for a host function that it has started. Those that need nothing of the caller are over by
 /// then, so that a query is a step, as for other work.
 const COURTESY: Duration = Duration::from_millis(50);
@@ -33,7 +37,9 @@ pub(crate) fn wait(shared: &Shared, driver: &mut MutexGuard<'_, Driver>, goal: &
     let mut watch = Watch::default();
     let mut nap = NAP.0;
     loop {
+        let begin = Instant::now();
         let advance = driver.advance(goal, Pace::All);
+        let rest = REST * begin.elapsed();
         let patience = driver.patience(goal).map(|(patience, left)| watch.remaining(left, patience));
         let tired = patience == Some(Duration::ZERO) && !matches!(advance, Advance::Done | Advance::Host(_));
         if tired && driver.time_out(goal, by) {
@@ -52,7 +58,7 @@ pub(crate) fn wait(shared: &Shared, driver: &mut MutexGuard<'_, Driver>, goal: &
             }
             Advance::Host(job) => run_host(shared, driver, &job),
             Advance::Stuck { polling } => {
-                let longest = patience.into_iter().chain(polling.then_some(nap)).min();
+                let longest = patience.into_iter().chain(polling.then_some(nap.max(rest))).min();
                 match longest {
                     Some(longest) => drop(shared.wake.wait_for(driver, longest.max(NAP.0))),
                     None => shared.wake.wait(driver),

@@ -47,6 +47,9 @@ pub(crate) struct Device {
     pub(crate) poison: Option<Code>,
     /// How much a queue holds before a call waits for room.
     pub(crate) queue_depth: QueueDepth,
+    /// The host's simulated time for this device: that of the latest work that somebody has waited for, of its own or of
+    /// a device coupled with it.
+    pub(crate) now: u64,
     /// How long a wait may go on without anything getting done, if not for ever.
     pub(crate) patience: Option<Duration>,
     pub(crate) log: Log,
@@ -69,6 +72,7 @@ impl Device {
             current_pool: None,
             poison: None,
             queue_depth: QueueDepth::default(),
+            now: 0,
             patience: None,
             log: Log::default(),
             faults: Faults::default(),

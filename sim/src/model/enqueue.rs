@@ -57,7 +57,7 @@ impl Driver {
         let (id, context) = self.at(stream).map(|stream| (stream.lane, stream.context))?;
         deps.extend(self.implicit_deps(stream)?.into_iter().map(Dep::Ticket));
         let body = body(self, context);
-        let now = self.now;
+        let now = self.devices.get(id.device as usize).map_or(0, |device| device.now);
         let lane = self.lanes.get_mut(&id).ok_or(Code::INVALID_HANDLE)?;
         let seq = lane.push(deps, body, by, now);
         self.mind_depth(id, by.thread);

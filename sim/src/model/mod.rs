@@ -122,8 +122,6 @@ pub(crate) struct Driver {
     ends_made: u64,
     /// The simulated time of the lane whose work runs: executed instructions and operations, as nanoseconds.
     pub(crate) clock: u64,
-    /// The host's simulated time: that of the latest work that somebody has waited for.
-    pub(crate) now: u64,
     /// How many host functions have run in stream order.
     pub(crate) host_runs: u64,
     /// Destructors of user objects that are due; run without the lock at the end of the call that made them due.
@@ -166,7 +164,6 @@ impl Driver {
             next_graph: 1,
             ends_made: 0,
             clock: 0,
-            now: 0,
             host_runs: 0,
             destructors: VecDeque::new(),
             log: Log::default(),

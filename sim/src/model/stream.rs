@@ -55,10 +55,10 @@ impl Stream {
 impl Driver {
     /// Makes a stream with an empty lane.
     pub(crate) fn make_stream(&mut self, context: ContextId, kind: StreamKind, flags: u32, by: Site) -> StreamId {
-        let lane = LaneId(self.next_lane);
+        let lane = LaneId { number: self.next_lane, device: self.device_of_context(context) };
         self.next_lane += 1;
         let blocking = kind != StreamKind::Legacy && flags & NON_BLOCKING == 0;
-        let device = self.devices.get(self.device_of_context(context) as usize);
+        let device = self.devices.get(lane.device as usize);
         let depth = device.map_or_else(QueueDepth::default, |device| device.queue_depth);
         self.lanes.insert(lane, Lane::new(context, blocking, depth));
         self.streams.insert(Stream {

@@ -207,18 +207,22 @@ mod tests {
         assert_eq!([first, second, third].map(|id| faults.struck(id)), [Some(1), Some(1), Some(0)]);
     }
 
+    fn lane(number: u64) -> LaneId {
+        LaneId { number, device: 0 }
+    }
+
     #[test]
     fn work_is_counted_by_kind_and_lane() {
         let mut faults = Faults::default();
-        let kernel = faults.inject_work(WorkFault::kernel().nth(2).code(716), Some(LaneId(1)));
+        let kernel = faults.inject_work(WorkFault::kernel().nth(2).code(716), Some(lane(1)));
         let any = faults.inject_work(WorkFault::any().nth(4).hangs(), None);
-        assert_eq!(faults.begin(WorkKind::Graph, LaneId(1)), None, "its parts count, not the launch itself");
-        assert_eq!(faults.begin(WorkKind::Kernel, LaneId(1)), None);
-        assert_eq!(faults.begin(WorkKind::Copy, LaneId(1)), None);
-        assert_eq!(faults.begin(WorkKind::Kernel, LaneId(2)), None);
+        assert_eq!(faults.begin(WorkKind::Graph, lane(1)), None, "its parts count, not the launch itself");
+        assert_eq!(faults.begin(WorkKind::Kernel, lane(1)), None);
+        assert_eq!(faults.begin(WorkKind::Copy, lane(1)), None);
+        assert_eq!(faults.begin(WorkKind::Kernel, lane(2)), None);
         let misaligned = (kernel, Effect::Fail(Code::MISALIGNED_ADDRESS));
-        assert_eq!(faults.begin(WorkKind::Kernel, LaneId(1)), Some(misaligned));
+        assert_eq!(faults.begin(WorkKind::Kernel, lane(1)), Some(misaligned));
         assert_eq!((faults.struck(kernel), faults.struck(any)), (Some(1), Some(0)), "the younger one has counted only");
-        assert_eq!(faults.begin(WorkKind::Kernel, LaneId(1)), None);
+        assert_eq!(faults.begin(WorkKind::Kernel, lane(1)), None);
     }
 }
