@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{BASIC_PTX, Rig, on_devices};
+use dacapo::cudarc::driver::result;
 use dacapo::{
-    Buffer, CaptureStatus, DeviceCounter, Enqueue, Error, FailStop, Idle, Kernel, LaunchConfig, Misuse, NodeKind, Pair,
-    Published, Ranks, RanksPolicy, Refusal, Relaxed, SubmissionOrder, ThreadLocal, Update, UpdatePolicy, Work, dump,
+    Buffer, CapturePolicy, CaptureStatus, DeviceCounter, Enqueue, Error, FailStop, Idle, Kernel, LaunchConfig,
+    MemoryNodes, Misuse, NodeKind, Pair, Published, Ranks, RanksPolicy, Refusal, Relaxed, SubmissionOrder, ThreadLocal,
+    Update, UpdatePolicy, Work, dump,
 };
 use dacapo_sim::Fault;
 
@@ -400,6 +402,41 @@ fn the_first_rank_submitted_and_the_second_refused() {
         let error = published.replay().unwrap_err();
         assert_eq!(error.to_string(), "rank 0: cuGraphLaunch: CUDA_ERROR_OUT_OF_MEMORY (2)");
         assert_eq!(published.read_counters(&counters).unwrap(), [2, 1], "nothing was enqueued");
+    });
+}
+
+#[test]
+fn a_rank_whose_graph_still_holds_its_memory_refuses_after_the_first_was_submitted() {
+    on_devices(2, |rigs| {
+        let policy = |policy: CapturePolicy| policy.memory_nodes(MemoryNodes::Allow);
+        let mut ranks = ranks::<2>(rigs);
+        let counters = ranks.counters().unwrap();
+        let ranks = ranks.with_policy(
+            RanksPolicy::new().rank(1, policy).same_on_all(false).drain_deadline(Some(Duration::from_secs(20))),
+        );
+        let mut block = 0;
+        let captured = ranks.capture(ThreadLocal, |work| {
+            count(work, &counters)?;
+            // SAFETY: nothing uses the memory.
+            block = unsafe { work[1].raw(|stream| result::malloc_async(stream.cu_stream(), 4)) }?;
+            Ok(())
+        });
+        let mut published = captured.unwrap().publish().unwrap();
+        published.replay().unwrap();
+        // A graph whose allocation has not been freed cannot be launched again: here a real driver refuses one rank.
+        let error = published.replay().unwrap_err();
+        let Error::PartialSubmission(partial) = error else { panic!("{error}") };
+        assert_eq!((partial.submitted, partial.rank, partial.unproven.is_none()), (1, 1, true));
+        assert_eq!(published.read_counters(&counters).unwrap(), [2, 1], "one on the first rank, none on the second");
+        let [_, mut second] = published.eager();
+        // SAFETY: the memory of the last replay that ran, which nothing uses.
+        unsafe { second.raw(|stream| result::free_async(block, stream.cu_stream())) }.unwrap();
+        published.replay().unwrap();
+        assert_eq!(published.read_counters(&counters).unwrap(), [3, 2], "the pair replays again");
+        let [_, mut second] = published.eager();
+        // SAFETY: as above.
+        unsafe { second.raw(|stream| result::free_async(block, stream.cu_stream())) }.unwrap();
+        drop(published.reset().unwrap());
     });
 }
 
