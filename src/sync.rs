@@ -61,6 +61,10 @@ mod modelled {
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             MutexGuard(Some(self.0.lock().expect("loom's locks are not poisoned")))
         }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().expect("loom's locks are not poisoned")
+        }
     }
 
     impl<T> Deref for MutexGuard<'_, T> {
