@@ -54,3 +54,50 @@ fn a_reset_of_work_that_finishes_in_time_is_as_without_a_deadline() {
         assert_eq!(idle.read(&buffer).unwrap(), [1]);
     });
 }
+
+#[test]
+fn what_an_upload_before_a_hanging_replay_uses_is_kept_when_everything_is_dropped() {
+    on_device(|rig| {
+        let Some(sim) = rig.sim("a stream that hangs") else { return };
+        let policy = CapturePolicy::new().drain_deadline(LIMIT).fail_stop(FailStop::Leak);
+        let mut stream = rig.stream().with_policy(policy);
+        // SAFETY: the body only asks for the handle.
+        let handle = unsafe { stream.raw(|stream| Ok::<_, Error>(stream.cu_stream())) }.unwrap().addr() as u64;
+        let buffer = stream.alloc::<u32>(1).unwrap();
+        let kept = Arc::new(());
+        let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1)).unwrap().publish().unwrap();
+        sim.hang(handle);
+        let uploaded = published.replay_with(|eager| {
+            eager.retain_shared(&kept);
+            eager.fill(&buffer, 2)
+        });
+        uploaded.unwrap();
+        let (idle, error) = published.reset().unwrap_err().into_parts();
+        assert!(matches!(error, Error::Poisoned(_)), "{error}");
+        drop(idle);
+        assert_eq!(Arc::strong_count(&kept), 2, "kept for good");
+        drop(buffer);
+        sim.reset();
+    });
+}
+
+#[test]
+fn what_is_enqueued_after_the_stream_was_dropped_in_a_replay_is_let_go_once_it_has_run() {
+    on_device(|rig| {
+        let Some(sim) = rig.sim("pending work") else { return };
+        let mut stream = rig.stream();
+        let buffer = stream.alloc::<u32>(1).unwrap();
+        let kept = Arc::new(());
+        let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1)).unwrap().publish().unwrap();
+        let replayer = published.replayer();
+        let refused = replayer.replay_with(|eager| {
+            drop(published);
+            eager.retain_shared(&kept);
+            eager.fill(&buffer, 2)
+        });
+        assert!(matches!(refused.unwrap_err(), Error::Stale(_)), "the graph has gone");
+        assert_eq!((sim.pending_total(), Arc::strong_count(&kept)), (1, 2));
+        drop(replayer);
+        assert_eq!((sim.pending_total(), Arc::strong_count(&kept)), (0, 1));
+    });
+}

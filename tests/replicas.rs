@@ -349,3 +349,35 @@ fn a_driver_error_at_any_call_leaves_no_replica_and_the_original() {
         }
     });
 }
+
+#[test]
+fn kernels_of_two_replicas_are_changed_from_within_a_replay_and_beside_it() {
+    on_device(|rig| {
+        let (counting, one) = Counting::capture(rig);
+        let mut other = replicate(&one, 1).unwrap().remove(0);
+        let mut one = one.publish().unwrap();
+        let replayer = one.replayer();
+        let (within, beside) = (rig.stream().alloc::<u64>(1).unwrap(), rig.stream().alloc::<u64>(1).unwrap());
+        let entered = std::sync::Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let replayed = replayer.replay_with(|_| {
+                    entered.wait();
+                    // Long enough for the other thread to wait for this lane.
+                    thread::sleep(std::time::Duration::from_millis(50));
+                    // SAFETY: increment_u64(counter), one 64-bit word.
+                    unsafe { other.update_kernel("increment_u64", &counting.increment, ONE, (&within,)) }
+                });
+                replayed.unwrap();
+            });
+            entered.wait();
+            // SAFETY: increment_u64(counter), one 64-bit word.
+            unsafe { one.update_kernel("increment_u64", &counting.increment, ONE, (&beside,)) }.unwrap();
+        });
+        let mut other = other.publish().unwrap();
+        other.replay().unwrap();
+        one.replay().unwrap();
+        assert_eq!((other.read(&within).unwrap(), one.read(&beside).unwrap()), (vec![1], vec![1]));
+        assert_eq!(one.read(&counting.word).unwrap(), [1]);
+    });
+}

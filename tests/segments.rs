@@ -389,3 +389,39 @@ fn what_is_not_published_is_launched_by_its_owner() {
         published.replay().unwrap();
     });
 }
+
+#[test]
+fn a_seam_that_panics_when_it_is_dropped_comes_after_the_graphs() {
+    /// Panics when it is dropped.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("in the destructor of a seam");
+        }
+    }
+
+    on_device(|rig| {
+        let mut stream = rig.stream();
+        let buffer = stream.alloc::<u32>(1).unwrap();
+        let kept = std::sync::Arc::new(());
+        let captured = stream.capture(ThreadLocal, |c| {
+            c.retain_shared(&kept);
+            c.fill(&buffer, 1)
+        });
+        let bomb = Bomb;
+        let captured = captured.unwrap().seam(move |_| {
+            let _ = &bomb;
+            Ok(())
+        });
+        let captured = captured.capture_segment(ThreadLocal, |c| c.fill(&buffer, 2)).unwrap();
+        let published = captured.publish().unwrap();
+        published.replay().unwrap();
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(published)));
+        assert!(dropped.is_err());
+        assert_eq!(std::sync::Arc::strong_count(&kept), 1, "released, after a drain");
+        if let Some(sim) = rig.sim("pending work") {
+            assert_eq!(sim.pending_total(), 0);
+        }
+    });
+}

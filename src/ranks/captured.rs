@@ -163,11 +163,15 @@ impl<const N: usize> CapturedRanks<N> {
 
     /// Drains all ranks, destroys, releases; put off while a sibling captures.
     pub(super) fn release(mut self) -> Result<(), Unproven> {
-        self.take().map_or(Ok(()), Together::release)
+        let Some((together, seams)) = self.take() else { return Ok(()) };
+        let released = together.release();
+        drop(seams);
+        released
     }
 
-    /// What is to be released, out of here.
-    fn take(&mut self) -> Option<Box<Together>> {
+    /// What is to be released, out of here, and the seams. Those are to be dropped last: what they have captured is the user's, and may
+    /// panic when it is dropped.
+    fn take(&mut self) -> Option<(Box<Together>, Vec<Arc<RankSeam<N>>>)> {
         let (mut all, mut seams) = (Vec::new(), Vec::new());
         for part in std::mem::take(&mut self.parts) {
             match part {
@@ -175,17 +179,16 @@ impl<const N: usize> CapturedRanks<N> {
                 Part::Seam(seam) => seams.push(seam),
             }
         }
-        // A seam is let go at once: it runs on the thread that replays, and nobody does any more.
-        drop(seams);
         let Self { lanes, policy, .. } = self;
-        (!all.is_empty()).then(|| Together::new(lanes, all, policy.on_unproven(), policy.drain_limit()))
+        (!all.is_empty()).then(|| (Together::new(lanes, all, policy.on_unproven(), policy.drain_limit()), seams))
     }
 }
 
 impl<const N: usize> Drop for CapturedRanks<N> {
     fn drop(&mut self) {
-        if let Some(together) = self.take() {
+        if let Some((together, seams)) = self.take() {
             together.release_in_a_drop();
+            drop(seams);
         }
     }
 }

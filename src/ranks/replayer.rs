@@ -68,15 +68,13 @@ impl<const N: usize> RankReplayer<N> {
     pub fn replay(&self) -> Result<(), Error> {
         let mut turns = self.turns()?;
         let firsts = self.executables(&mut turns, 0)?;
-        let order = self.plan.order.as_ref().map(|order| order.enter());
-        if let Err(refused) = self.launch(firsts) {
+        if let Err(refused) = self.launch_in_order(firsts) {
             return Err(self.plan.recover_in(turns, refused));
         }
         if self.plan.steps.is_empty() {
             self.count(&mut turns);
             return Ok(());
         }
-        drop(order);
         self.replay_rest(turns)
     }
 
@@ -167,6 +165,13 @@ impl<const N: usize> RankReplayer<N> {
         }
     }
 
+    /// Launches in the submission order, which is left again before anybody sees to a refusal: that waits, and runs destructors.
+    #[inline]
+    fn launch_in_order(&self, executables: [ExecutableHandle; N]) -> Result<(), Refused> {
+        let _order = self.plan.order.as_ref().map(|order| order.enter());
+        self.launch(executables)
+    }
+
     /// Everything after the first segments.
     #[cold]
     fn replay_rest(&self, mut turns: [LaneTurn<'_>; N]) -> Result<(), Error> {
@@ -178,8 +183,7 @@ impl<const N: usize> RankReplayer<N> {
         for (done, step) in (1..).zip(&self.plan.steps) {
             let Step::Launch(segment) = step else { continue };
             let executables = self.executables(&mut turns, *segment)?;
-            let _order = self.plan.order.as_ref().map(|order| order.enter());
-            if let Err(refused) = self.launch(executables) {
+            if let Err(refused) = self.launch_in_order(executables) {
                 return Err(PartialReplay::after(done, of, self.plan.recover_in(turns, refused)));
             }
         }
@@ -191,8 +195,7 @@ impl<const N: usize> RankReplayer<N> {
     fn launch_in(&self, held: &[LaneExclusive<'_>; N], segment: usize) -> Result<(), Error> {
         let mut turns = held.each_ref().map(LaneExclusive::turn);
         let executables = self.executables(&mut turns, segment)?;
-        let _order = self.plan.order.as_ref().map(|order| order.enter());
-        let launched = self.launch(executables);
+        let launched = self.launch_in_order(executables);
         drop(turns);
         launched.map_err(|refused: Refused| {
             if refused.is_partial() { self.plan.recover(held, refused) } else { self.plan.refused_by_all(refused) }
@@ -240,8 +243,7 @@ impl<const N: usize> RankReplayer<N> {
         if self.plan.has_seams() {
             return Err(Misuse::HasSeams.into());
         }
-        let _order = self.plan.order.as_ref().map(|order| order.enter());
-        self.launch(executables).map_err(|refused| self.plan.recover_in(turns, refused))
+        self.launch_in_order(executables).map_err(|refused| self.plan.recover_in(turns, refused))
     }
 
     /// Enqueues what `body` does on the ranks and then replays, with nobody else's work in between on any of them: two threads that

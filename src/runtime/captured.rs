@@ -201,9 +201,10 @@ impl Captured {
         if segments.is_empty() {
             return Ok(());
         }
-        // A seam is let go at once: it runs on the thread that replays, and nobody does any more.
+        let released = self.lane.release(self.load(segments));
+        // The seams last: what they have captured is the user's, and may panic when it is dropped.
         drop(seams);
-        self.lane.release(self.load(segments))
+        released
     }
 }
 

@@ -105,6 +105,34 @@ impl Drop for Claim {
     }
 }
 
+/// Releases that were put off. What a user's destructor leaves behind by a panic is released while that unwinds.
+struct PutOff<'a> {
+    lane: &'a Lane,
+    deferred: std::vec::IntoIter<Deferred>,
+}
+
+impl PutOff<'_> {
+    fn release(&mut self) {
+        for deferred in self.deferred.by_ref() {
+            tell!(DEBUG, stream = self.lane.id, "deferred release");
+            match deferred {
+                Deferred::Load(load) => {
+                    if let Err(poisoned) = self.lane.release(load) {
+                        self.lane.tell(&poisoned);
+                    }
+                }
+                Deferred::Together(together) => together.release_in_a_drop(),
+            }
+        }
+    }
+}
+
+impl Drop for PutOff<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 /// The order of a lane of ours.
 pub(crate) type LaneOrder = Order<Program, Deferred>;
 /// The right to put work on a lane.
@@ -125,6 +153,20 @@ pub(crate) struct Lane {
     /// What eager work uses that no typed stream keeps: that of seams, and of uploads before a replay. Locked to put in and take out.
     loose: Mutex<Retained>,
     counts: Counts,
+}
+
+impl Drop for Lane {
+    /// What is kept until a drain, of which there was none since: it is let go after one, or never.
+    fn drop(&mut self) {
+        if self.loose.lock().len() == 0 {
+            return;
+        }
+        if self.check().is_err() {
+            std::mem::forget(self.loose.lock().take());
+        } else if let Err(cause) = self.synchronize() {
+            self.device.park(Err(cause));
+        }
+    }
 }
 
 impl Lane {
@@ -277,17 +319,7 @@ impl Lane {
     /// Lets others at the lane again after a capture, and releases what was put off meanwhile. What goes wrong with that is
     /// told as by the drop that it was put off for.
     fn end_capture_turn(&self) {
-        for deferred in self.order.end_capture() {
-            tell!(DEBUG, stream = self.id, "deferred release");
-            match deferred {
-                Deferred::Load(load) => {
-                    if let Err(poisoned) = self.release(load) {
-                        self.tell(&poisoned);
-                    }
-                }
-                Deferred::Together(together) => together.release_in_a_drop(),
-            }
-        }
+        PutOff { lane: self, deferred: self.order.end_capture().into_iter() }.release();
     }
 
     /// Reports a failed release that there is nobody to return to.

@@ -222,21 +222,21 @@ impl Segment {
         }
         lane.make_room()?;
         let source = self.source.clone();
-        // Before the turn, which is to be short.
+        // The lane before the graph: who has the graph waits for nobody, and on the lane there may be somebody who wants it.
+        let held = lane.order().hold_exclusively(lane.order().turn()?);
         let graph = source.graph.lock();
-        let turn = lane.order().turn()?;
         let changed = if self.made_of_source {
             // SAFETY:
-            // 1. In a turn of the lane's, and with the graph locked.
+            // 1. With every turn of the lane's, and with the graph locked.
             // 2. The position is that of a kernel.
             // 3. (1) of the caller; the change keeps the module.
             lane.heard(unsafe { self.executable.set_kernel(source.nodes[position], &mut change) })
         } else {
-            // SAFETY: (1) in a turn of the lane's. (2), (3) as above.
+            // SAFETY: (1) with every turn of the lane's. (2), (3) as above.
             unsafe { self.update_from(&graph, &source.nodes, Some((position, &mut change))) }
         };
-        drop(turn);
         drop(graph);
+        drop(held);
         if let Err(error) = changed {
             // Measured, such a failure changes nothing. But nothing says so.
             keep(&mut self.doubtful, &change);

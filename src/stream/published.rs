@@ -71,8 +71,9 @@ impl PublishedData {
             section!("update", stream = self.token().stream(), generation = self.token().generation(), segment = index);
         let _entered = section.span.enter();
         let (fresh, turn) = recorded.check(policy)?;
-        let (fresh, refused) = match self.captured.segment_mut(index)?.update(fresh)? {
-            Ok(()) => {
+        let published = self.captured.segment_mut(index)?;
+        let (fresh, refused) = match published.update(fresh) {
+            Ok(Ok(())) => {
                 self.last_update = Some(Update::InPlace);
                 self.publication.replayer().lane().counts().updated();
                 tell!(
@@ -83,7 +84,14 @@ impl PublishedData {
                 );
                 return Ok(());
             }
-            Err(refused) => refused,
+            Ok(Err(refused)) => refused,
+            Err(error) => {
+                // What the driver has made of the executable is not known.
+                if let (Err(_), Error::Driver(cause)) = (published.restore(), &error) {
+                    self.publication.replayer().lane().poison(*cause);
+                }
+                return Err(error);
+            }
         };
         tell!(DEBUG, stream = self.token().stream(), generation = self.token().generation(), reason = %refused, "update refused");
         if policy.on_refused_update() == UpdatePolicy::Keep {
