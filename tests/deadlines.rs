@@ -5,19 +5,25 @@ mod common;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::on_device;
-use dacapo::{CapturePolicy, DriverCode, Enqueue, Error, FailStop, ThreadLocal};
+use common::{Rig, on_device};
+use dacapo::{CapturePolicy, DriverCode, Enqueue, Error, FailStop, Idle, Stream, ThreadLocal};
 
 const LIMIT: Duration = Duration::from_millis(20);
+
+/// A stream whose drains give up at the limit and leak, and its handle.
+fn impatient_stream(rig: &Rig) -> (Stream<Idle>, u64) {
+    let policy = CapturePolicy::new().drain_deadline(LIMIT).fail_stop(FailStop::Leak);
+    let mut stream = rig.stream().with_policy(policy);
+    // SAFETY: the body only asks for the handle.
+    let handle = unsafe { stream.raw(|stream| Ok::<_, Error>(stream.cu_stream())) }.unwrap().addr() as u64;
+    (stream, handle)
+}
 
 #[test]
 fn a_reset_of_work_that_hangs_gives_up_at_the_deadline_and_releases_nothing() {
     on_device(|rig| {
         let Some(sim) = rig.sim("a stream that hangs") else { return };
-        let policy = CapturePolicy::new().drain_deadline(LIMIT).fail_stop(FailStop::Leak);
-        let mut stream = rig.stream().with_policy(policy);
-        // SAFETY: the body only asks for the handle.
-        let handle = unsafe { stream.raw(|stream| Ok::<_, Error>(stream.cu_stream())) }.unwrap().addr() as u64;
+        let (mut stream, handle) = impatient_stream(rig);
         let buffer = stream.alloc::<u32>(1).unwrap();
         let kept = Arc::new(());
         let captured = stream.capture(ThreadLocal, |c| {
@@ -59,10 +65,7 @@ fn a_reset_of_work_that_finishes_in_time_is_as_without_a_deadline() {
 fn what_an_upload_before_a_hanging_replay_uses_is_kept_when_everything_is_dropped() {
     on_device(|rig| {
         let Some(sim) = rig.sim("a stream that hangs") else { return };
-        let policy = CapturePolicy::new().drain_deadline(LIMIT).fail_stop(FailStop::Leak);
-        let mut stream = rig.stream().with_policy(policy);
-        // SAFETY: the body only asks for the handle.
-        let handle = unsafe { stream.raw(|stream| Ok::<_, Error>(stream.cu_stream())) }.unwrap().addr() as u64;
+        let (mut stream, handle) = impatient_stream(rig);
         let buffer = stream.alloc::<u32>(1).unwrap();
         let kept = Arc::new(());
         let published = stream.capture(ThreadLocal, |c| c.fill(&buffer, 1)).unwrap().publish().unwrap();
